@@ -1,0 +1,59 @@
+"""What the ledger keeps about a node's life: its place, who works on it, what was done to it, who holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from nodeworthy.lifecycle.fleet import FleetNode
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node as the ledger knows it now."""
+
+    node: FleetNode
+    milestone: str
+    row_version: int
+    episode: int | None
+    reason: str
+    """Why the last step refused, word for word; empty when nothing did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who works on an open episode: the fencing of every effect."""
+
+    node: str
+    episode: int
+    token: str
+    run: str
+    expires: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One action on the outside world. `status`: intended, proven, failed or unknown."""
+
+    id: str
+    node: str
+    episode: int
+    kind: str
+    key: str
+    status: str
+    intended_at: datetime
+    detail: Mapping[str, Any]
+    proof: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """An operator's overlay on a node. `scope`: automation, admission or both."""
+
+    node: str
+    who: str
+    why: str
+    until: datetime | None
+    scope: str

@@ -1,0 +1,69 @@
+"""What a SKU must be made of, and which firmware it must run.
+
+Both come from `include/skus/`: counts, models and capacities with tolerance, the ids that pin the BMC's systems,
+and the firmware baseline set as allowed versions per component id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from nodeworthy.evidence.inventory import ComponentKind
+
+
+@dataclass(frozen=True, slots=True)
+class PartRule:
+    """So many components of one kind, of one of these models, each of this capacity (MiB, plus or minus the tolerance)."""
+
+    kind: ComponentKind
+    count: int
+    models: tuple[str, ...]
+    capacity_mib: int | None = None
+    tolerance_percent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BmcProfile:
+    """How this SKU's BMC is spoken to: pinned system ids and named quirks (facts of the platform, not of a node)."""
+
+    system_id: str
+    baseboard_id: str = ""
+    quirks: tuple[str, ...] = ()
+    read_timeout: timedelta = timedelta(seconds=60)
+    update_deadline: timedelta = timedelta(minutes=60)
+    boot_deadline: timedelta = timedelta(minutes=45)
+
+
+@dataclass(frozen=True, slots=True)
+class Sku:
+    """One SKU. `models` are the system models that the BMC may report."""
+
+    name: str
+    version: int
+    models: tuple[str, ...]
+    parts: tuple[PartRule, ...]
+    bmc: BmcProfile
+    firmware_set: str
+    gpus: int
+    nvlinks_per_gpu: int
+
+
+@dataclass(frozen=True, slots=True)
+class FirmwareEntry:
+    """One component id: the versions that are allowed, the one to update to and from where, and what activates it."""
+
+    id: str
+    allowed: tuple[str, ...]
+    target: str
+    image_uri: str
+    activation: str = "reset"
+
+
+@dataclass(frozen=True, slots=True)
+class FirmwareSet:
+    """A named, versioned set of firmware that was qualified together."""
+
+    name: str
+    sku: str
+    entries: tuple[FirmwareEntry, ...]
