@@ -1,0 +1,105 @@
+"""Airflow's REST API v2, as far as the demo and the tests use it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+FINISHED = frozenset({"success", "failed"})
+
+
+class AirflowApi:
+    """One user's session with one Airflow."""
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        self.url = url
+        self._login = {"username": user, "password": password}
+        self._client = httpx.Client(base_url=url, timeout=60.0)
+        self._token = ""
+
+    def healthy(self) -> bool:
+        """Tell whether the metadata database and all three background components are healthy."""
+        try:
+            answer = self._client.get("/api/v2/monitor/health")
+        except httpx.HTTPError:
+            return False
+        if answer.status_code != httpx.codes.OK:
+            return False
+        parts = answer.json()
+        return all(parts.get(name, {}).get("status") == "healthy" for name in _HEALTH_PARTS)
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Return the JSON answer of a GET below /api/v2."""
+        return self._call("GET", path, params=query)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Return the JSON answer of a POST below /api/v2."""
+        return self._call("POST", path, json=body)
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Return the JSON answer of a PATCH below /api/v2."""
+        return self._call("PATCH", path, json=body)
+
+    def dag_is_known(self, dag: str) -> bool:
+        """Tell whether the DAG has been parsed and stored."""
+        answer = self._send("GET", f"/dags/{dag}")
+        return answer.status_code == httpx.codes.OK
+
+    def trigger(self, dag: str, conf: Mapping[str, Any], *, run: str | None = None) -> str:
+        """Start a run and return its id."""
+        body: dict[str, Any] = {"logical_date": None, "conf": dict(conf)}
+        if run:
+            body["dag_run_id"] = run
+        return str(self.post(f"/dags/{dag}/dagRuns", body)["dag_run_id"])
+
+    def run_state(self, dag: str, run: str) -> str:
+        """Return the state of a run."""
+        return str(self.get(f"/dags/{dag}/dagRuns/{run}")["state"])
+
+    def wait(self, dag: str, run: str, *, patience_seconds: float) -> str:
+        """Return the state in which a run ended; TimeoutError when it has not after `patience_seconds`."""
+        deadline = time.monotonic() + patience_seconds
+        while time.monotonic() < deadline:
+            state = self.run_state(dag, run)
+            if state in FINISHED:
+                return state
+            time.sleep(1.0)
+        raise TimeoutError(f"run {run} of {dag} is still {self.run_state(dag, run)} after {patience_seconds:.0f} s")
+
+    def tasks(self, dag: str, run: str) -> list[dict[str, Any]]:
+        """Return all task instances of a run."""
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self.get(f"/dags/{dag}/dagRuns/{run}/taskInstances", limit=100, offset=len(found))
+            found += page["task_instances"]
+            if len(found) >= page["total_entries"] or not page["task_instances"]:
+                return found
+
+    def log(self, dag: str, run: str, task: str, *, map_index: int = -1, attempt: int = 1) -> list[str]:
+        """Return the lines of one try's log, oldest first."""
+        answer = self.get(
+            f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{attempt}", map_index=map_index, full_content=True
+        )
+        return [row["event"] if isinstance(row, dict) else str(row) for row in answer["content"]]
+
+    def run_url(self, dag: str, run: str) -> str:
+        """Return the address of a run in the UI."""
+        return f"{self.url}/dags/{dag}/runs/{run}"
+
+    def _call(self, method: str, path: str, **arguments: Any) -> Any:
+        answer = self._send(method, path, **arguments)
+        if answer.is_error:
+            raise RuntimeError(f"{method} {path} was answered {answer.status_code}: {answer.text[:500]}")
+        return answer.json() if answer.content else None
+
+    def _send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        if not self._token:
+            self._token = str(self._client.post("/auth/token", json=self._login).raise_for_status().json()["access_token"])
+        headers = {"Authorization": f"Bearer {self._token}"}
+        return self._client.request(method, f"/api/v2{path}", headers=headers, **arguments)
+
+
+_HEALTH_PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
