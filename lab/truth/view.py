@@ -1,0 +1,158 @@
+"""The node view `lab.node-view/1`: what software that runs on the node would see of it.
+
+The fake tools and the fake NVML render this document; nothing else of the ground truth reaches the node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from lab.truth import data, measured_boot, seeded
+from lab.truth.images import Image
+from lab.truth.node import LabNode
+from lab.truth.parts import Gpu, Parts
+
+SCHEMA = "lab.node-view/1"
+_FABRIC_COMPLETED = 3  # NVML GPU fabric state: registration completed
+_SIZES = [1 << power for power in range(20, 35)]
+
+
+def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, speed: float) -> dict[str, Any]:
+    """The view of a node whose parts are `parts`, before the faults of figures and tools."""
+    machine, replay = node.machine, node.spec.replay
+    return {
+        "schema": SCHEMA,
+        "simulated": True,
+        "node": node.name,
+        "serial": parts.serial,
+        "sku": node.sku,
+        "boot_id": machine.boot_id,
+        "machine_id": machine.machine_id,
+        "system_uuid": node.system_uuid,
+        "now": now.isoformat(),
+        "speed": speed,
+        "image": _image(image),
+        "gpus": [_gpu(node, gpu) for gpu in parts.gpus],
+        "bandwidth": _bandwidth(node, parts),
+        "dcgm": {"problems": []},
+        "kernel_log": _kernel_log(node, image),
+        "kernel_log_under_load": [],
+        "lldp": [
+            {"interface": nic.interface, "switch": nic.switch, "port": nic.port, "nic_serial": nic.serial}
+            for nic in parts.nics
+        ],
+        "tool_faults": {},
+        "tpm": {"events": measured_boot.events(node), "fault": None},
+        **({"replay_tools": str(replay.tools)} if replay and replay.tools else {}),
+    }
+
+
+def _image(image: Image | None) -> dict[str, Any] | None:
+    if image is None:
+        return None
+    return {name: getattr(image, name) for name in ("name", "kernel", "driver", "cuda", "dcgm", "nccl", "os_image")}
+
+
+def _gpu(node: LabNode, gpu: Gpu) -> dict[str, Any]:
+    row, figures = node.platform.gpu, node.platform.figures
+    key = (node.seed, node.name, gpu.index)
+    number = gpu.index + 1
+    return {
+        "index": gpu.index,
+        "present": gpu.present,
+        "name": gpu.model,
+        "uuid": gpu.uuid,
+        "serial": gpu.serial,
+        "pci_bus_id": gpu.pci_bus_id,
+        "pci_device_id": gpu.pci_device_id,
+        "memory_total_mib": gpu.memory_mib,
+        "vbios": node.firmware.version(row["firmware"].format(number=number)),
+        "inforom": node.firmware.version(row["inforom"].format(number=number)),
+        "persistence_mode": True,
+        "mig": False,
+        "temperature_celsius": round(figures["temperature_celsius"] + 6 * seeded.fraction(*key, "temperature") - 3),
+        "memory_temperature_celsius": round(
+            figures["memory_temperature_celsius"] + 6 * seeded.fraction(*key, "memory temperature") - 3
+        ),
+        "power_watts": round(seeded.noisy(row["idle_power_watts"], 0.05, *key, "power"), 1),
+        "power_limit_watts": row["power_limit_watts"],
+        "pcie_generation": row["pcie_generation"],
+        "pcie_width": row["pcie_width"],
+        "pcie_generation_max": row["pcie_generation"],
+        "pcie_width_max": row["pcie_width"],
+        "pcie_replay": 0,
+        "nvlinks": [
+            {"link": link, "up": True, "speed_mb_s": row["nvlink_speed_mb_s"]} for link in range(row["nvlinks"])
+        ],
+        "ecc_corrected": 0,
+        "ecc_uncorrected": 0,
+        "remap": {"correctable": 0, "uncorrectable": 0, "pending": False, "failure": False},
+        "throttle_reasons": 0,
+        "fabric_state": _FABRIC_COMPLETED,
+        "fabric_status": 0,
+        "recovery_action": 0,
+    }
+
+
+def _bandwidth(node: LabNode, parts: Parts) -> dict[str, Any]:
+    figures, gpus = node.platform.figures, parts.gpus
+
+    def figure(name: str, *gpus: Gpu) -> float | None:
+        if not all(gpu.present for gpu in gpus):
+            return None
+        places = [gpu.index for gpu in gpus]
+        return round(seeded.noisy(figures[name], figures["noise"], node.seed, node.name, name, *places), 2)
+
+    curve = figures["all_reduce_gbps_by_bytes"]
+    ends = {
+        str(size): round(seeded.noisy(between(curve, size), figures["noise"], node.seed, node.name, size), 2)
+        for size in _SIZES
+    }
+    return {
+        "host_to_device_gbps": [figure("host_to_device_gbps", gpu) for gpu in gpus],
+        "device_to_host_gbps": [figure("device_to_host_gbps", gpu) for gpu in gpus],
+        "device_to_device_gbps": [
+            [None if one is other else figure("device_to_device_gbps", one, other) for other in gpus] for one in gpus
+        ],
+        "all_reduce": {"transport": figures["transport"], "wrong": 0, "bus_bandwidth_gbps_by_bytes": ends},
+    }
+
+
+def between(curve: Mapping[int, float], size: int) -> float:
+    """The curve's value at `size` bytes, straight between two known sizes on a logarithmic axis."""
+    known = sorted(curve)
+    upper = next((position for position, point in enumerate(known) if point >= size), len(known) - 1)
+    if known[upper] <= size or upper == 0:
+        return float(curve[known[upper]])
+    low, high = known[upper - 1], known[upper]
+    share = (math.log2(size) - math.log2(low)) / (math.log2(high) - math.log2(low))
+    return float(curve[low] + share * (curve[high] - curve[low]))
+
+
+def _kernel_log(node: LabNode, image: Image | None) -> list[str]:
+    replay = node.spec.replay
+    if replay and replay.kernel_log:
+        return replay.kernel_log.read_text(encoding="utf-8", errors="replace").splitlines()
+    if image is None:
+        return []
+    bios = next(item.id for item in node.platform.firmware.values() if item.measured == "bios")
+    words = {
+        "kernel": image.kernel,
+        "image": image.name,
+        "driver": image.driver,
+        "manufacturer": node.platform.manufacturer,
+        "model": node.platform.model,
+        "bios": node.firmware.version(bios),
+    }
+    return [line.format(**words) for line in data.load("kernel_log.yaml")["boot"]]
+
+
+def xid_line(gpu: Mapping[str, Any], code: int, at: float) -> str:
+    """The driver's kernel log line for an Xid of this GPU; `at` is seconds since boot."""
+    texts = data.load("kernel_log.yaml")
+    bus = gpu["pci_bus_id"][4:12].lower()
+    text = texts["xid_texts"].get(code, texts["xid_text_otherwise"])
+    return str(texts["xid"]).format(at=at, bus=bus, code=code, text=text)
