@@ -175,6 +175,9 @@ class Ledger(Protocol):
     def lease(self, node: str, run: str) -> Lease:
         """Return the lease that `run` holds, renewed. Refused when it holds none any more."""
 
+    def run_nodes(self, run: str) -> tuple[str, ...]:
+        """Return the names of all nodes whose lease `run` ever held, ordered by name."""
+
     def release(self, lease: Lease, *, close: bool, reason: str) -> None:
         """Give the lease back; `close` ends the episode. Idempotent. `reason` is shown to the operator word for word."""
 

@@ -1,0 +1,61 @@
+"""Finish: a verified node enters standby; any other keeps its milestone and says why it stopped there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nodeworthy.evidence.verdicts import Verdict
+from nodeworthy.lifecycle.records import Lease, NodeRecord
+from nodeworthy.ports import Work
+
+DESTINATION = "standby"
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a run ended for one node."""
+
+    reached: bool
+    stopped_by_person: bool
+    sentence: str
+
+
+def arrived(record: NodeRecord, work: Work) -> bool:
+    """Tell whether the node is where onboarding ends, or beyond."""
+    return work.library.lifecycle().has_reached(record.milestone, DESTINATION)
+
+
+def where_it_stands(record: NodeRecord) -> str:
+    """Return one line about a node: its milestone and, when it stopped, why."""
+    return f"{record.node.name}: {record.milestone}" + (f" - {record.reason}" if record.reason else "")
+
+
+def finish(take_lease: Callable[[], Lease], record: NodeRecord, work: Work) -> End:
+    """Let a verified node enter standby, prove its taints in the cluster and close its episode. Re-entrant."""
+    name = record.node.name
+    lifecycle = work.library.lifecycle()
+    if not lifecycle.has_reached(record.milestone, "verified"):
+        return _stopped(record, work)
+    if record.episode is not None:
+        lease = take_lease()
+        if not arrived(record, work):
+            work.ledger.advance(lease, "enter_standby", {})
+        milestone = work.ledger.nodes([name])[0].milestone
+        projection = lifecycle.projection(milestone)
+        work.cluster.project(name, taints=projection.taints, labels=projection.labels, episode=lease.episode)
+        work.ledger.release(lease, close=True, reason="")
+    return End(True, False, f"{name} is proven spare capacity: standby, tainted until it is admitted.")
+
+
+def _stopped(record: NodeRecord, work: Work) -> End:
+    name = record.node.name
+    if record.episode is not None:
+        refusal = next((j for j in work.ledger.judgements(name, episode=record.episode)), None)
+        if not record.reason and refusal is not None and refusal.verdict is not Verdict.PASS:
+            return End(False, False, refusal.sentence)
+    reason = record.reason or f"{name} stopped at {record.milestone}: see its last task for what happened."
+    return End(False, reason.startswith(REFUSED_BY_PERSON), reason)
+
+
+REFUSED_BY_PERSON = "The plan was refused"

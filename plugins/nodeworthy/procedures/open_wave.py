@@ -1,0 +1,112 @@
+"""Open a wave: turn what an operator asked for into nodes whose leases this run holds.
+
+What cannot be worked on is left out with one sentence each, and the rest goes on: an unknown name, a node that another
+run holds, a node that is proven already. An empty answer, a duplicate or too large a wave refuses the whole request,
+because then it is unclear what was meant.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.records import NodeRecord
+from nodeworthy.ports import Work
+from nodeworthy.procedures.finish import arrived
+
+LARGEST_WAVE = 256
+"""Nodes that one run treats together: expanding a mapped group blocks Airflow's only scheduler about 10 ms a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaveRequest:
+    """What the form asks for: names, or a rack, or a batch of the manifest, or what an earlier run left unfinished."""
+
+    run: str
+    names: tuple[str, ...]
+    rack: str
+    batch: str
+    retry_of: str
+    kind: str
+    lifetime: timedelta
+    fleet: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """The nodes that this run works on, and a sentence for each that it leaves out."""
+
+    nodes: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def open_wave(request: WaveRequest, work: Work) -> Wave:
+    """Import the manifest, choose the nodes and take their leases. Raises Refused when the request itself is unclear."""
+    if request.fleet:
+        for change in work.ledger.import_fleet(work.library.fleet(request.fleet)):
+            work.say(change)
+    records, left_out = _chosen(request, work)
+    if len(records) > LARGEST_WAVE:
+        raise Refused(
+            f"The request names {len(records)} nodes and one wave holds at most {LARGEST_WAVE}: "
+            "start one run per rack or per batch of the manifest."
+        )
+    taken: list[str] = []
+    for record in records:
+        refusal = _take(record, request, work)
+        if refusal:
+            left_out.append(refusal)
+        else:
+            taken.append(record.node.name)
+    return Wave(tuple(taken), tuple(left_out))
+
+
+def _chosen(request: WaveRequest, work: Work) -> tuple[Sequence[NodeRecord], list[str]]:
+    given = {
+        "nodes": bool(request.names),
+        "rack": bool(request.rack),
+        "batch": bool(request.batch),
+        "retry_of": bool(request.retry_of),
+    }
+    chosen = [name for name, is_given in given.items() if is_given]
+    if len(chosen) != 1:
+        what = "none" if not chosen else " and ".join(chosen)
+        raise Refused(f"The form must name exactly one of nodes, rack, batch or retry_of, and {what} was given.")
+    if request.rack or request.batch:
+        return _declared(request, work), []
+    names = request.names or work.ledger.run_nodes(request.retry_of)
+    if not names:
+        raise Refused(f"The run {request.retry_of} held no node: look up the run id in the list of runs of this DAG.")
+    return _named(names, work)
+
+
+def _declared(request: WaveRequest, work: Work) -> Sequence[NodeRecord]:
+    records = work.ledger.nodes(rack=request.rack, batch=request.batch)
+    if not records:
+        where = f"rack {request.rack}" if request.rack else f"batch {request.batch}"
+        raise Refused(f"The fleet manifest has no node in {where}: check the spelling or the manifest.")
+    return records
+
+
+def _named(names: Sequence[str], work: Work) -> tuple[Sequence[NodeRecord], list[str]]:
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise Refused(f"The list names {', '.join(twice)} more than once: name each node once.")
+    records = work.ledger.nodes(list(names))
+    known = {record.node.name for record in records}
+    unknown = [f"{name} is not in the fleet manifest and was left out." for name in names if name not in known]
+    return records, unknown
+
+
+def _take(record: NodeRecord, request: WaveRequest, work: Work) -> str:
+    """Take one node's lease; return why it was left out, or nothing."""
+    if arrived(record, work):
+        return f"{record.node.name} is {record.milestone} already and was left out."
+    try:
+        work.ledger.open_episode(record.node.name, kind=request.kind, run=request.run, lifetime=request.lifetime)
+    except Refused as refusal:
+        return f"{record.node.name} was left out: {refusal.sentence}"
+    return ""

@@ -1,0 +1,105 @@
+"""The test pod: an unmodified KubernetesPodOperator around it, our own record of what came out of it.
+
+Airflow's state of this task is transport only. The operator may report success without a result, so what counts is the
+ledger's record: the bundle is read from the finished pod by exec, checked against the receipt, stored and written down
+before the pod is deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException
+
+from nodeworthy.tasks.steps import lease_of, receipt, say_reason, sentences
+
+SIDECAR = "airflow-xcom-sidecar"
+RESULT_FOLDER = "/airflow/xcom"
+
+
+class TestPodOperator(KubernetesPodOperator):
+    """Runs one suite on one node in a pod pinned to it by selector, and brings its evidence home."""
+
+    __test__ = False
+    template_fields = (*KubernetesPodOperator.template_fields, "node", "suite")
+
+    def __init__(self, *, node: str, suite: str, scope: str, **kwargs: Any) -> None:
+        super().__init__(
+            name="nodeworthy-test",
+            namespace="nodeworthy-tests",
+            deferrable=True,
+            do_xcom_push=True,
+            get_logs=True,
+            log_events_on_startup=False,
+            log_pod_spec_on_failure=False,
+            on_finish_action="delete_pod",
+            automount_service_account_token=False,
+            map_index_template="{{ task.node }}",
+            on_failure_callback=say_reason,
+            execution_timeout=kwargs.pop("execution_timeout", timedelta(hours=1)),
+            **kwargs,
+        )
+        self.node = node
+        self.suite = suite
+        self.scope = scope
+
+    def execute(self, context: Context) -> Any:
+        """Skip what is proven; otherwise write the plan into the pod and start it."""
+        from nodeworthy.evidence.verdicts import Scope
+        from nodeworthy.procedures.test_plan import proven, test_plan
+        from nodeworthy.wiring import wiring
+
+        with sentences():
+            work = wiring().work(self.log.info)
+            lease = lease_of(self.node, work, context)
+            (record,) = work.ledger.nodes([self.node])
+            earlier = proven(lease, record, work, Scope(self.scope))
+            if earlier is not None:
+                self.log.info("%s", earlier)
+                return receipt(self.node, self.task_id, earlier)
+            plan = test_plan(lease, record.node, work, scope=Scope(self.scope), suite=self.suite)
+        self._pin(plan)
+        return super().execute(context)
+
+    def extract_xcom(self, pod: Any, **kwargs: Any) -> dict[Any, Any] | None:
+        """Bring the bundle home before the sidecar that holds it is told to end."""
+        from airflow.sdk import get_current_context
+
+        from nodeworthy.evidence.verdicts import Scope
+        from nodeworthy.procedures.receive import receive
+        from nodeworthy.wiring import wiring
+
+        with sentences():
+            work = wiring().work(self.log.info)
+            lease = lease_of(self.node, work, get_current_context())
+            (record,) = work.ledger.nodes([self.node])
+            summary = receive(lease, record.node, work, scope=Scope(self.scope), pod=pod.metadata.name)
+        super().extract_xcom(pod, **kwargs)
+        return dict(receipt(self.node, self.task_id, summary))
+
+    def trigger_reentry(self, context: Context, event: dict[str, Any]) -> Any:
+        """Resume after the pod ended; a pod that is gone, or one without a result, is no success."""
+        returned = super().trigger_reentry(context, event)
+        if returned is None:
+            raise AirflowFailException(
+                f"{self.node}: the test pod {event.get('name')} ended without leaving a result: run this task again."
+            )
+        return returned
+
+    def _pin(self, plan: dict[str, Any]) -> None:
+        from kubernetes.client import models
+
+        self.node_selector = {"kubernetes.io/hostname": self.node}
+        self.tolerations = [
+            models.V1Toleration(key="nodeworthy.dev/unqualified", operator="Exists", effect="NoSchedule"),
+            models.V1Toleration(key="nodeworthy.dev/standby", operator="Exists", effect="NoSchedule"),
+            models.V1Toleration(key="node.kubernetes.io/unschedulable", operator="Exists", effect="NoSchedule"),
+        ]
+        self.container_resources = models.V1ResourceRequirements(limits={"nvidia.com/gpu": str(plan["expect"]["gpus"])})
+        self.labels = {"nodeworthy.dev/node": self.node, "nodeworthy.dev/suite": plan["suite"]}
+        self.annotations = {"nodeworthy.dev/episode": str(plan["episode"])}
+        self.env_vars = [models.V1EnvVar(name="NODEWORTHY_PLAN", value=json.dumps(plan))]

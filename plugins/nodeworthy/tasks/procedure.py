@@ -1,0 +1,63 @@
+"""The operator that runs one procedure on one node, and waits deferred when the procedure has to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator, Context
+
+from nodeworthy.tasks.steps import lease_of, receipt, say_reason, sentences
+from nodeworthy.tasks.triggers import ReadyTrigger
+
+if TYPE_CHECKING:
+    from nodeworthy.lifecycle.fleet import FleetNode
+    from nodeworthy.lifecycle.records import Lease
+    from nodeworthy.ports import Work
+    from nodeworthy.procedures.outcome import Done, Waiting
+
+    Procedure = Callable[[Lease, FleetNode, Work], Done | Waiting]
+
+
+class ProcedureOperator(BaseOperator):
+    """Runs `nodeworthy.procedures.<procedure>.<procedure>` on a node until it is done.
+
+    The procedure is re-entrant: after each wait, and after a killed worker, it looks at the world and goes on.
+    """
+
+    template_fields = ("node",)
+
+    def __init__(self, *, procedure: str, node: str, episode_kind: str = "onboarding", **kwargs: Any) -> None:
+        super().__init__(map_index_template="{{ task.node }}", on_failure_callback=say_reason, **kwargs)
+        self.procedure = procedure
+        self.node = node
+        self.episode_kind = episode_kind
+
+    def execute(self, context: Context, event: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """Call the procedure; return its receipt, or defer until it can go on."""
+        from nodeworthy.procedures.outcome import Waiting
+        from nodeworthy.wiring import wiring
+
+        with sentences():
+            work = wiring().work(self.log.info)
+            lease = lease_of(self.node, work, context, kind=self.episode_kind)
+            (record,) = work.ledger.nodes([self.node])
+            outcome = _procedure(self.procedure)(lease, record.node, work)
+        if isinstance(outcome, Waiting):
+            self._wait(outcome)
+        return receipt(self.node, self.procedure, outcome.summary)
+
+    def _wait(self, waiting: Waiting) -> None:
+        self.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))
+        self.defer(
+            trigger=ReadyTrigger(
+                self.node, waiting.check, waiting.poll.total_seconds(), waiting.deadline.isoformat()
+            ),
+            method_name="execute",
+        )
+
+
+def _procedure(name: str) -> Procedure:
+    found: Procedure = getattr(import_module(f"nodeworthy.procedures.{name}"), name)
+    return found

@@ -1,0 +1,77 @@
+"""What every task of ours shares: the run it belongs to, its lease, and how an error becomes the last line of its log.
+
+Procedures raise errors that say what to do next; Airflow knows "try again" and "do not". This is the one border:
+
+    Transient                       an ordinary failure: Airflow tries again
+    Refused, Permanent,             AirflowFailException: no retry, the task turns red,
+    OutcomeUnknown                  and its last log line is the sentence for the operator
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from nodeworthy.errors import NodeworthyError, Transient
+from nodeworthy.lifecycle.records import Lease
+from nodeworthy.ports import Work
+
+LEASE_LIFETIME = timedelta(hours=2)
+"""Longer than any single step waits between two renewals; a dead run's lease is free after it."""
+
+log = logging.getLogger("nodeworthy")
+
+
+def run_of(context: Context) -> str:
+    """Return the name under which the ledger knows this run: DAG and run id."""
+    return f"{context['dag_run'].dag_id}/{context['run_id']}"
+
+
+def lease_of(node: str, work: Work, context: Context, *, kind: str = "onboarding") -> Lease:
+    """Return this run's lease on the node's open episode, renewed, or taken when it is free. Refused when another run holds it."""
+    return work.ledger.open_episode(node, kind=kind, run=run_of(context), lifetime=LEASE_LIFETIME)
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Turn our errors into Airflow's, keeping their sentence."""
+    try:
+        yield
+    except Transient as error:
+        raise AirflowException(error.sentence) from error
+    except NodeworthyError as error:
+        raise AirflowFailException(error.sentence) from error
+
+
+def say_reason(context: Context) -> None:
+    """Write why a task failed as the last line of its log, and into the ledger (an `on_failure_callback`).
+
+    The node's lease is given back with the reason: its episode stays open for whoever goes on with it.
+    """
+    error: Any = context.get("exception")
+    sentence = str(error) if error else "The task ended without saying why: see the lines above."
+    node = getattr(context["task"], "node", None)
+    if node:
+        _give_back(str(node), sentence, context)
+    log.error("%s", sentence)
+
+
+def _give_back(node: str, sentence: str, context: Context) -> None:
+    from nodeworthy.wiring import wiring
+
+    try:
+        ledger = wiring().ledger
+        ledger.release(ledger.lease(node, run_of(context)), close=False, reason=sentence)
+    except NodeworthyError as error:
+        log.warning("%s: the reason could not be written into the ledger: %s", node, error.sentence)
+
+
+def receipt(node: str, step: str, summary: str, **more: Any) -> Mapping[str, Any]:
+    """Return what a task hands on by XCom: small, versioned, never evidence."""
+    return {"schema": 1, "node": node, "step": step, "summary": summary, **more}

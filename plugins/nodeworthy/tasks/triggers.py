@@ -1,0 +1,62 @@
+"""Waiting without a worker: a trigger that looks until a procedure can go on.
+
+It only reads. When what is waited for has come, or the deadline has passed, the procedure is called again and looks at
+the world itself, so a trigger that fires too early or twice does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+log = logging.getLogger("nodeworthy")
+
+
+class ReadyTrigger(BaseTrigger):
+    """Fires once when `check` holds for the node, or at the deadline (aware UTC, ISO 8601)."""
+
+    def __init__(self, node: str, check: Mapping[str, Any], poll_seconds: float, deadline: str) -> None:
+        super().__init__()
+        self.node = node
+        self.check = dict(check)
+        self.poll = timedelta(seconds=poll_seconds)
+        self.deadline = datetime.fromisoformat(deadline)
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return what Airflow stores of this trigger."""
+        arguments = {
+            "node": self.node,
+            "check": self.check,
+            "poll_seconds": self.poll.total_seconds(),
+            "deadline": self.deadline.isoformat(),
+        }
+        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look every `poll` and fire once."""
+        while datetime.now(tz=UTC) < self.deadline:
+            if await asyncio.to_thread(_is_ready, self.node, self.check):
+                yield TriggerEvent({"schema": 1, "node": self.node, "ready": True})
+                return
+            await asyncio.sleep(self.poll.total_seconds())
+        yield TriggerEvent({"schema": 1, "node": self.node, "ready": False})
+
+
+def _is_ready(name: str, check: Mapping[str, Any]) -> bool:
+    """Look once. A world that cannot be read now is not ready; the deadline ends the wait."""
+    from nodeworthy.errors import NodeworthyError
+    from nodeworthy.procedures.ready import ready
+    from nodeworthy.wiring import wiring
+
+    work = wiring().work(log.debug)
+    try:
+        (record,) = work.ledger.nodes([name])
+        return ready(check, record.node, work)
+    except NodeworthyError as error:
+        log.info("%s: not readable yet: %s", name, error.sentence)
+        return False

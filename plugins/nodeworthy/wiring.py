@@ -1,0 +1,151 @@
+"""The one place that turns configuration into adapters.
+
+Settings come from the environment (`NODEWORTHY_*`), secrets from Airflow connections. Every adapter is made once per
+process and only when something asks for it, because a task process lives for a second and most tasks need few.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nodeworthy.errors import Permanent
+from nodeworthy.ports import Attestation, BmcDirectory, Cluster, Clock, EvidenceStore, Judge, Ledger, Library, Signer, Work
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BMC_CONNECTION = "nodeworthy_bmc"
+SIGNING_CONNECTION = "nodeworthy_signing"
+CLUSTER_CONNECTION = "kubernetes_default"
+TEST_NAMESPACE = "nodeworthy-tests"
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        """Return the present as aware UTC."""
+        return datetime.now(tz=UTC)
+
+
+def setting(name: str, default: str | None = None) -> str:
+    """Return the setting `NODEWORTHY_<name>`. Permanent when it is not set and has no default."""
+    value = os.environ.get(f"NODEWORTHY_{name}", default)
+    if value is None:
+        raise Permanent(f"The setting NODEWORTHY_{name} is read but not set: set it in Airflow's environment.")
+    return value
+
+
+def connection(name: str) -> Connection:
+    """Return an Airflow connection. Permanent with the name when there is none."""
+    from airflow.sdk import Connection
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    try:
+        return Connection.get(name)
+    except AirflowNotFoundException as error:
+        raise Permanent(f"The Airflow connection {name} does not exist: add it under Admin, Connections.") from error
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The adapters of one process, each made when first asked for."""
+
+    clock: Clock
+
+    @cached_property
+    def library(self) -> Library:
+        """The files in `include/`."""
+        from nodeworthy.adapters.library_yaml import YamlLibrary
+
+        return YamlLibrary(Path(setting("INCLUDE", str(REPOSITORY / "include"))))
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Our own database."""
+        from nodeworthy.adapters.ledger_sql import SqlLedger
+
+        return SqlLedger(setting("LEDGER_URL"), self.clock, self.library.lifecycle())
+
+    @cached_property
+    def bmcs(self) -> BmcDirectory:
+        """The BMCs of the fleet."""
+        from nodeworthy.adapters.bmc_redfish import RedfishDirectory
+
+        return RedfishDirectory(_bmc_credentials, self.clock)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The Kubernetes API."""
+        from nodeworthy.adapters.cluster_kubernetes import ClusterKubernetes
+
+        extra = connection(CLUSTER_CONNECTION).extra_dejson
+        return ClusterKubernetes(kubeconfig=extra.get("kube_config_path"), namespace=TEST_NAMESPACE)
+
+    @cached_property
+    def store(self) -> EvidenceStore:
+        """Where evidence lies."""
+        from nodeworthy.adapters.evidence_objectstore import ObjectStore
+
+        return ObjectStore(setting("EVIDENCE"))
+
+    @cached_property
+    def attestation(self) -> Attestation:
+        """The verifier of TPM quotes."""
+        from nodeworthy.adapters.attestation_tpm import TpmAttestation
+
+        return TpmAttestation(Path(setting("TPM_ROOTS")).read_bytes(), self.clock)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """The judge; importing Great Expectations costs seconds of CPU, so only judging tasks ask for it."""
+        from nodeworthy.adapters.judge_gx import JudgeGx
+
+        return JudgeGx(self.library)
+
+    @cached_property
+    def signer(self) -> Signer:
+        """The signer of certificates."""
+        from nodeworthy.adapters.signer_ed25519 import Ed25519Signer
+
+        key = connection(SIGNING_CONNECTION)
+        return Ed25519Signer(key.login or "", base64.b64decode(key.password or ""))
+
+    def golden(self) -> Mapping[str, str]:
+        """Return the reference measurements: digest by what was measured."""
+        return dict(json.loads(Path(setting("GOLDEN")).read_text()))
+
+    def work(self, say: Callable[[str], None]) -> Work:
+        """Return the ports for one procedure, with the voice in which it writes its log."""
+        return LazyWork(self, say)  # type: ignore[return-value]
+
+
+class LazyWork:
+    """Looks like `ports.Work` and makes each adapter when it is first used."""
+
+    def __init__(self, wiring: Wiring, say: Callable[[str], None]) -> None:
+        self._wiring = wiring
+        self.say = say
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._wiring, name)
+
+
+def _bmc_credentials() -> Sequence[str]:
+    bmc = connection(BMC_CONNECTION)
+    return (bmc.login or "", bmc.password or "")
+
+
+@cache
+def wiring() -> Wiring:
+    """Return this process's adapters."""
+    return Wiring(SystemClock())
