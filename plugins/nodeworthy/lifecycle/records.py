@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import IntEnum
 from typing import Any
 
 from nodeworthy.lifecycle.fleet import FleetNode
+
+
+class EpisodeKind(IntEnum):
+    """Classes of episodes in order: a new signal joins the open episode and may only raise its class."""
+
+    SWEEP = 1
+    MAINTENANCE = 2
+    ONBOARDING = 3
+    FAULT = 4
+    DECOMMISSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +31,10 @@ class NodeRecord:
     episode: int | None
     reason: str
     """Why the last step refused, word for word; empty when nothing did."""
+    since: datetime | None = None
+    """When the node reached its milestone."""
+    run: str = ""
+    """The run that holds the open episode's lease; empty when it is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +61,8 @@ class Effect:
     intended_at: datetime
     detail: Mapping[str, Any]
     proof: Mapping[str, Any]
+    fresh: bool = False
+    """True only in the answer of the very call that wrote it down: otherwise look at the world before acting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +74,13 @@ class Hold:
     why: str
     until: datetime | None
     scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to an approval request: `approve` or `refuse`, for exactly one plan."""
+
+    plan_sha256: str
+    who: str
+    answer: str
+    why: str
