@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope
-from nodeworthy.lifecycle.rows import STAY, TELL_OPERATOR, Deadline, Milestone, Projection, Risk, Transition
+from nodeworthy.lifecycle.rows import STAY, TELL_OPERATOR, Deadline, Milestone, Projection, Risk, Taint, Transition
 
 SCHEMA: Final = "nodeworthy.lifecycle/1"
 NEVER: Final = "never"
@@ -113,13 +113,13 @@ def _deadline(row: Mapping[str, Any], name: str) -> Deadline:
 def _projection(value: object, name: str) -> Projection:
     if not isinstance(value, Mapping):
         raise Permanent(f"Milestone `{name}` has a projection that is no mapping: give it `taints` and `labels`.")
-    taints: list[tuple[str, str]] = []
+    taints: list[Taint] = []
     for text in value.get("taints", []):
         key, _, effect = str(text).rpartition(":")
         if not key or effect not in ("NoSchedule", "NoExecute", "PreferNoSchedule"):
             raise Permanent(f"Milestone `{name}` has the taint `{text}`: write it as key:NoSchedule.")
-        taints.append((key, effect))
-    labels = {str(label): str(content) for label, content in (value.get("labels") or {}).items()}
+        taints.append(Taint(key, effect))
+    labels: dict[str, str | None] = {str(label): str(content) for label, content in (value.get("labels") or {}).items()}
     return Projection(tuple(taints), labels, bool(value.get("cordon", False)))
 
 

@@ -149,7 +149,7 @@ def path_is_one_chain(milestones: Milestones, transitions: Transitions) -> Itera
         walked += 1
     schedulable = {row.name for row in milestones if row.schedulable}
     if walked != len(staged) or at not in schedulable:
-        yield f"The transitions with a stage are no single chain from the initial milestone into service: it ends at `{at}`."
+        yield f"The rows with a stage are not one chain from the initial milestone into service: it ends at `{at}`."
 
 
 Check = Callable[[Milestones, Transitions], Iterator[str]]

@@ -38,17 +38,26 @@ class Risk(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
-    """How Kubernetes shows a milestone: exactly these of *our* taints (key, effect) and labels."""
+class Taint:
+    """One Kubernetes taint."""
 
-    taints: tuple[tuple[str, str], ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
+    key: str
+    effect: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """How Kubernetes shows a milestone: exactly these of *our* taints and labels; a label that is None must be absent."""
+
+    taints: tuple[Taint, ...] = ()
+    labels: Mapping[str, str | None] = field(default_factory=dict)
     cordon: bool = False
 
     @property
     def keeps_pods_out(self) -> bool:
         """Whether the taints alone keep a pod out that tolerates nothing."""
-        return any(effect in ("NoSchedule", "NoExecute") for _key, effect in self.taints)
+        return any(taint.effect in ("NoSchedule", "NoExecute") for taint in self.taints)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ and how a milestone looks in Kubernetes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nodeworthy.errors import Permanent
@@ -68,15 +68,21 @@ class Lifecycle:
 
     def is_done(self, milestone: str, event: str) -> bool:
         """Whether an event's target is this milestone, or lies behind it on the onboarding path."""
-        targets = {row.to for row in self.transitions if row.event == event}
-        if milestone in targets:
+        if any(row.to == milestone for row in self.transitions if row.event == event):
             return True
-        order = [self.initial, *(row.to for row in self.path)]
-        staged = {row.to for row in self.path if row.event == event}
-        return milestone in order and any(order.index(target) < order.index(milestone) for target in staged)
+        return any(self.has_reached(milestone, row.to) for row in self.path if row.event == event)
 
-    def projection(self, milestone: str) -> tuple[Projection, Mapping[str, str | None]]:
-        """Return a milestone's projection, and its labels with None for each of ours that must not be there."""
-        row = self.milestone(milestone)
-        ours = {label for other in self.milestones for label in other.projection.labels}
-        return row.projection, {label: row.projection.labels.get(label) for label in sorted(ours)}
+    def has_reached(self, milestone: str, target: str) -> bool:
+        """Whether a milestone is `target` or lies beyond it on the onboarding path."""
+        order = self._order
+        return milestone in order and target in order and order.index(target) <= order.index(milestone)
+
+    def projection(self, milestone: str) -> Projection:
+        """Return a milestone's projection, with None for each label of ours that it must not carry."""
+        own = self.milestone(milestone).projection
+        ours = {label for row in self.milestones for label in row.projection.labels}
+        return replace(own, labels={label: own.labels.get(label) for label in sorted(ours)})
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        return (self.initial, *(row.to for row in self.path))
