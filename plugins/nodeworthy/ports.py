@@ -21,6 +21,7 @@ from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.records import Effect, Hold, Lease, NodeRecord
+from nodeworthy.lifecycle.rows import Taint as Taint
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.sku import FirmwareSet, Sku
@@ -105,15 +106,6 @@ class BmcDirectory(Protocol):
 
 
 # -- Cluster -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """One Kubernetes taint."""
-
-    key: str
-    effect: str
-    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)

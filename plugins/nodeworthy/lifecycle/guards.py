@@ -75,22 +75,18 @@ def admission_allowed(facts: Facts, row: Transition) -> Refusal | None:
     return _held(facts, row, "admission")
 
 
-def plan_not_refused(facts: Facts, row: Transition) -> Refusal | None:
-    """Nobody refused this plan; where the policy demands an answer (`approval_required`), somebody approved exactly it.
+def plan_approved(facts: Facts, row: Transition) -> Refusal | None:
+    """The episode's plan was approved, by a person or by policy; the last answer counts.
 
-    The procedure asks before it acts; this guard keeps a mistake there from becoming a milestone.
+    The procedure asks before it acts; this guard keeps a mistake there from becoming a milestone. A fact `plan_sha256`
+    narrows the question to exactly that plan.
     """
     plan = facts.given.get("plan_sha256")
-    latest: Answer | None = None
-    for answer in facts.answers:
-        if plan is None or answer.plan_sha256 == plan:
-            latest = answer
-    if latest is not None and latest.answer != "approve":
-        return Refusal(f"{latest.who} refused the plan of `{row.event}`: {latest.why or 'no reason given'}.")
-    if facts.given.get("approval_required") and (plan is None or latest is None):
-        return Refusal(
-            f"`{row.event}` needs an approval of its plan and nobody has approved it: answer the request first."
-        )
+    answers = [answer for answer in facts.answers if plan in (None, answer.plan_sha256)]
+    if not answers:
+        return Refusal(f"`{row.event}` needs an approved plan and nobody answered for it: answer the request first.")
+    if answers[-1].answer != "approve":
+        return Refusal(f"{answers[-1].who} refused the plan of `{row.event}`: {answers[-1].why or 'no reason given'}.")
     return None
 
 
@@ -102,7 +98,7 @@ GUARDS: Final[Mapping[str, Guard]] = {
         certificate_valid,
         automation_allowed,
         admission_allowed,
-        plan_not_refused,
+        plan_approved,
     )
 }
 

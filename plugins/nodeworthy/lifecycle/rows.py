@@ -48,7 +48,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """How Kubernetes shows a milestone: exactly these of *our* taints and labels; a label that is None must be absent."""
+    """A milestone in Kubernetes: exactly these of *our* taints and labels; None is a label that must be absent."""
 
     taints: tuple[Taint, ...] = ()
     labels: Mapping[str, str | None] = field(default_factory=dict)
