@@ -85,10 +85,8 @@ def migrate(layout: Layout, env: Mapping[str, str]) -> None:
     passwords = layout.airflow_home / "passwords.json"
     passwords.touch(mode=0o600)
     passwords.write_text(json.dumps({USER: layout.password}))
-    result = subprocess.run(
-        [sys.executable, "-m", "airflow", "db", "migrate"], env=dict(env), cwd=REPOSITORY, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "airflow", "db", "migrate"]
+    result = subprocess.run(command, env=dict(env), cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if result.returncode:
         raise SystemExit(f"Airflow's database could not be migrated:\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
 
@@ -100,7 +98,7 @@ def start(groups: Groups, env: Mapping[str, str]) -> None:
 
 
 def wait_until_healthy(layout: Layout, groups: Groups) -> AirflowApi:
-    """Return the API once all four components report healthy; SystemExit with the culprit's last lines when one dies."""
+    """Return the API once all four components are healthy; SystemExit with the culprit's last lines when one dies."""
     api = AirflowApi(layout.url, USER, layout.password)
     deadline = time.monotonic() + HEALTHY_PATIENCE_SECONDS
     while time.monotonic() < deadline:

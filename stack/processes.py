@@ -18,7 +18,7 @@ TERM_PATIENCE_SECONDS = 15.0
 
 
 def _started_at(pid: int) -> str | None:
-    """Return the kernel's start time of a process in clock ticks (proc(5), field 22), None when it is gone or a zombie."""
+    """Return a process's start time in clock ticks (proc(5), field 22); None when it is gone or a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -97,7 +97,9 @@ class AirflowApi:
 
     def _send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         if not self._token:
-            self._token = str(self._client.post("/auth/token", json=self._login).raise_for_status().json()["access_token"])
+            self._token = str(
+                self._client.post("/auth/token", json=self._login).raise_for_status().json()["access_token"]
+            )
         headers = {"Authorization": f"Bearer {self._token}"}
         return self._client.request(method, f"/api/v2{path}", headers=headers, **arguments)
 

@@ -134,7 +134,7 @@ class Cluster(Protocol):
         """Read a node; None when there is no such Node object."""
 
     def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
-        """Make the node carry exactly these of *our* taints and labels; other actors' stay. Idempotent, by resourceVersion."""
+        """Make the node carry exactly these of *our* taints and labels; other actors' stay. May be repeated."""
 
     def delete_node(self, name: str, *, uid: str) -> None:
         """Delete the Node object with this uid; absent already is success. Idempotent."""
@@ -153,13 +153,13 @@ class Ledger(Protocol):
     """
 
     def import_fleet(self, nodes: Sequence[FleetNode]) -> tuple[str, ...]:
-        """Insert or update manifest rows by serial; idempotent. Returns one sentence per change. Refused on a conflict."""
+        """Insert or update manifest rows by serial. May be repeated. A sentence per change; Refused on a conflict."""
 
     def nodes(self, names: Sequence[str] = (), *, batch: str = "", rack: str = "") -> tuple[NodeRecord, ...]:
-        """Return records by names, batch or rack (all when nothing is given), ordered by name; unknown names are absent."""
+        """Return records by names, batch or rack (all when none is given), by name; unknown names are absent."""
 
     def open_episode(self, node: str, *, kind: str, run: str, lifetime: timedelta) -> Lease:
-        """Open the node's episode or take the open one's free or expired lease for `run`; the same run gets its lease again.
+        """Open the node's episode, or take the open one's free or expired lease; the same run gets its own again.
 
         Raises Refused with a sentence when another run holds it or a hold forbids automation.
         """
@@ -171,19 +171,21 @@ class Ledger(Protocol):
         """Return the names of all nodes whose lease `run` ever held, ordered by name."""
 
     def release(self, lease: Lease, *, close: bool, reason: str) -> None:
-        """Give the lease back; `close` ends the episode. Idempotent. `reason` is shown to the operator word for word."""
+        """Give the lease back; `close` ends the episode. May be repeated. Operators see `reason` word for word."""
 
     def record_inventory(self, lease: Lease, inventory: Inventory, reference: EvidenceReference) -> None:
         """Store components by serial with their place in this node."""
 
-    def advance(self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None) -> Moved:
-        """Move the node by the lifecycle table; transition, evidence and audit in one transaction. Refused with its reason.
+    def advance(
+        self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None
+    ) -> Moved:
+        """Move the node by the lifecycle table: transition, evidence and audit in one transaction. Refused with reason.
 
-        An event whose target is the present milestone, or lies behind it on the path, is done already: returns Moved to itself.
+        An event whose target the node has reached or passed on the path is done already: returns Moved to itself.
         """
 
     def intend(self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any]) -> Effect:
-        """Write an effect down before it is done; (episode, kind, key) names it: a second call returns the first's record."""
+        """Write an effect down before it is done; a second call with (episode, kind, key) returns the first record."""
 
     def settle(self, lease: Lease, effect: Effect, status: str, proof: Mapping[str, Any]) -> Effect:
         """Write an effect's outcome and proof: proven, failed or unknown."""
@@ -283,8 +285,10 @@ class Signer(Protocol):
 class Attestation(Protocol):
     """Verifies a node's quote."""
 
-    def verify(self, document: Mapping[str, Any], *, nonce: str, serial: str, golden: Mapping[int, Sequence[str]]) -> None:
-        """Check signature, certificate chain, nonce, log replay and PCR policy. Raises Refused with the one thing that is wrong."""
+    def verify(
+        self, document: Mapping[str, Any], *, nonce: str, serial: str, golden: Mapping[int, Sequence[str]]
+    ) -> None:
+        """Check signature, certificates, nonce, log replay and PCR policy. Refused with the one thing that is wrong."""
 
 
 class Library(Protocol):

@@ -17,7 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodeworthy.errors import Permanent
-from nodeworthy.ports import Attestation, BmcDirectory, Cluster, Clock, EvidenceStore, Judge, Ledger, Library, Signer, Work
+from nodeworthy.ports import (
+    Attestation,
+    BmcDirectory,
+    Clock,
+    Cluster,
+    EvidenceStore,
+    Judge,
+    Ledger,
+    Library,
+    Signer,
+    Work,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection

@@ -44,7 +44,7 @@ class Wave:
 
 
 def open_wave(request: WaveRequest, work: Work) -> Wave:
-    """Import the manifest, choose the nodes and take their leases. Raises Refused when the request itself is unclear."""
+    """Import the manifest, choose the nodes and take their leases. Refused when the request itself is unclear."""
     if request.fleet:
         for change in work.ledger.import_fleet(work.library.fleet(request.fleet)):
             work.say(change)
@@ -80,7 +80,7 @@ def _chosen(request: WaveRequest, work: Work) -> tuple[Sequence[NodeRecord], lis
     names = request.names or work.ledger.run_nodes(request.retry_of)
     if not names:
         raise Refused(f"The run {request.retry_of} held no node: look up the run id in the list of runs of this DAG.")
-    return _named(names, work)
+    return named(names, work)
 
 
 def _declared(request: WaveRequest, work: Work) -> Sequence[NodeRecord]:
@@ -91,7 +91,8 @@ def _declared(request: WaveRequest, work: Work) -> Sequence[NodeRecord]:
     return records
 
 
-def _named(names: Sequence[str], work: Work) -> tuple[Sequence[NodeRecord], list[str]]:
+def named(names: Sequence[str], work: Work) -> tuple[Sequence[NodeRecord], list[str]]:
+    """Return the records of these names, and a sentence for each that is unknown. Refused when one stands twice."""
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise Refused(f"The list names {', '.join(twice)} more than once: name each node once.")

@@ -40,7 +40,7 @@ class PlanApproval(HITLOperator):
         self.required = required
 
     def execute(self, context: Context) -> Any:
-        """Record that nobody needs to be asked, find an earlier answer to this very plan, or park until a person answers."""
+        """Record that nobody needs asking, find an earlier answer to this very plan, or park until a person answers."""
         from nodeworthy.procedures.plan import plan
         from nodeworthy.wiring import wiring
 
@@ -52,7 +52,11 @@ class PlanApproval(HITLOperator):
             answer = work.ledger.approval(self.node, lease.episode, proposal.sha256)
             if answer is None and not self._must_ask(proposal.needs_approval):
                 work.ledger.record_approval(
-                    lease, plan_sha256=proposal.sha256, who="policy", answer="approve", why="no step of it needs approval"
+                    lease,
+                    plan_sha256=proposal.sha256,
+                    who="policy",
+                    answer="approve",
+                    why="no step of it needs approval",
                 )
                 answer = ("policy", "approve", "no step of this plan needs approval")
         if answer is not None:

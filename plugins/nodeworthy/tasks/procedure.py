@@ -51,9 +51,7 @@ class ProcedureOperator(BaseOperator):
     def _wait(self, waiting: Waiting) -> None:
         self.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))
         self.defer(
-            trigger=ReadyTrigger(
-                self.node, waiting.check, waiting.poll.total_seconds(), waiting.deadline.isoformat()
-            ),
+            trigger=ReadyTrigger(self.node, waiting.check, waiting.poll.total_seconds(), waiting.deadline.isoformat()),
             method_name="execute",
         )
 

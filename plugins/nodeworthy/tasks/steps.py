@@ -34,7 +34,7 @@ def run_of(context: Context) -> str:
 
 
 def lease_of(node: str, work: Work, context: Context, *, kind: str = "onboarding") -> Lease:
-    """Return this run's lease on the node's open episode, renewed, or taken when it is free. Refused when another run holds it."""
+    """Return this run's lease on the node's open episode, renewed or newly taken. Refused when another run holds it."""
     return work.ledger.open_episode(node, kind=kind, run=run_of(context), lifetime=LEASE_LIFETIME)
 
 

@@ -101,7 +101,7 @@ class FinishNode(BaseOperator):
 
 
 class Gate(BaseOperator):
-    """Fails the run when any of its nodes did not arrive, so that the run is visible as failed and can be reprocessed."""
+    """Fails the run when any of its nodes did not arrive: a failed run is visible and can be reprocessed."""
 
     def __init__(self, *, finish: str, wave: str, **kwargs: Any) -> None:
         super().__init__(on_failure_callback=say_reason, **kwargs)
@@ -125,6 +125,24 @@ class Gate(BaseOperator):
         if missing:
             raise AirflowFailException(
                 f"{len(missing)} of {len(records)} nodes did not arrive: {', '.join(r.node.name for r in missing)}. "
-                "Their reasons stand above and in their finish tasks; 'Clear failed' or a new run with retry_of goes on."
+                "Their reasons stand above and in their finish tasks; a new run with retry_of goes on with them."
             )
         return {"schema": 1, "arrived": len(records)}
+
+
+class NamedNodes(BaseOperator):
+    """Checks the names that a form gave against the ledger and hands them to the mapped step."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(on_failure_callback=say_reason, **kwargs)
+
+    def execute(self, context: Context) -> list[str]:
+        """Return the names. Fails with one sentence when one is unknown or named twice."""
+        from nodeworthy.procedures.open_wave import named
+        from nodeworthy.wiring import wiring
+
+        with sentences():
+            records, unknown = named(tuple(context["params"]["nodes"]), wiring().work(self.log.info))
+        if unknown:
+            raise AirflowFailException(" ".join(unknown))
+        return [record.node.name for record in records]

@@ -1,0 +1,5 @@
+"""Admit: proven spares enter service; the only procedure that removes our taints."""
+
+from nodeworthy.tasks.admit import admit_dag
+
+dag = admit_dag()

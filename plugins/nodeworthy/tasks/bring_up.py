@@ -1,0 +1,138 @@
+"""Builds the bring-up DAG from the onboarding path of the lifecycle table.
+
+Each stage of the path is one mapped task per node, in the table's order. Stages whose rows are judged run a test pod
+and end a group: behind it stands one judging task for the whole wave. The approval of the plan stands before the
+first stage that needs one. So the default path gives, per node, eight task instances:
+
+    prove_hardware: inspect, approve, firmware, boot_validation, burn_in | judge_hardware
+    prove_platform: provision, verify                                    | judge_platform
+    finish                                                               | gate
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import DAG, Param, TriggerRule, chain, task_group
+
+from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.lifecycle.path import Stage, onboarding_stages
+from nodeworthy.tasks.approval import PlanApproval
+from nodeworthy.tasks.pods import TestPodOperator
+from nodeworthy.tasks.procedure import ProcedureOperator
+from nodeworthy.tasks.wave import FinishNode, Gate, JudgeWave, OpenWave
+
+RETRIES = {"retries": 2, "retry_delay": timedelta(seconds=20)}
+FINISH = "finish"
+LEVEL = "{{ params.level }}"
+REQUIRED = "{{ params.approve_risky_steps }}"
+
+PARAMS = {
+    "nodes": Param(
+        [],
+        type="array",
+        items={"type": "string", "minLength": 1, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"},
+        title="Nodes",
+        description="Names, one a line. Give exactly one of nodes, rack, batch and retry_of.",
+        section="Which nodes",
+    ),
+    "rack": Param("", type="string", title="Rack", description="All nodes of one rack.", section="Which nodes"),
+    "batch": Param(
+        "", type="string", title="Batch", description="A batch of the fleet manifest.", section="Which nodes"
+    ),
+    "retry_of": Param(
+        "",
+        type="string",
+        title="Retry of",
+        description="The id of an earlier run: goes on with the nodes that did not arrive, and skips what is proven.",
+        section="Which nodes",
+    ),
+    "level": Param(
+        "l1",
+        enum=["l0", "l1"],
+        values_display={"l0": "L0: readiness, seconds", "l1": "L1: quick, minutes"},
+        type="string",
+        title="Suite level",
+        description="The highest level of tests; lower ones are included. Service needs L1.",
+        section="How",
+    ),
+    "approve_risky_steps": Param(
+        False,
+        type="boolean",
+        title="Ask before risky steps",
+        description="Ask a person to approve each node's plan even where the pool's policy would not.",
+        section="How",
+    ),
+}
+
+
+def bring_up_dag() -> DAG:
+    """Return the DAG of the lifecycle that is in force."""
+    from nodeworthy.wiring import wiring
+
+    stages = onboarding_stages(wiring().library.lifecycle())
+    with DAG(
+        dag_id="bring_up",
+        description="A batch of racked nodes becomes proven standby capacity",
+        doc_md=__doc__,
+        schedule=None,
+        catchup=False,
+        max_active_runs=4,
+        params=PARAMS,
+        tags=["onboarding"],
+        render_template_as_native_obj=False,
+        default_args=RETRIES,
+    ) as dag:
+        wave = OpenWave(task_id="open_wave")
+        approved = next((stage.name for stage in stages if stage.approval), "")
+        last: Any = wave
+        for segment in _segments(stages):
+            group = _mapped(segment, wave, approved)
+            last >> group
+            last = group
+            scope = segment[-1].judges
+            if scope is not None:
+                last = JudgeWave(task_id=f"judge_{scope.value}", scope=scope.value, trigger_rule=TriggerRule.ALL_DONE)
+                group >> last
+        last >> Gate(task_id="gate", finish=FINISH, wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
+    return dag
+
+
+def _segments(stages: tuple[Stage, ...]) -> list[list[Stage]]:
+    """Cut the path behind each stage that is judged."""
+    segments: list[list[Stage]] = [[]]
+    for stage in stages:
+        segments[-1].append(stage)
+        if stage.judges is not None:
+            segments.append([])
+    return [segment for segment in segments if segment]
+
+
+def _mapped(segment: list[Stage], wave: OpenWave, approved: str) -> Any:
+    """Return the mapped group of one segment, one index per node."""
+    scope = segment[-1].judges
+    if scope is None and len(segment) == 1:
+        return FinishNode.partial(task_id=FINISH, trigger_rule=TriggerRule.ALL_DONE).expand(node=wave.output)
+
+    @task_group(group_id=f"prove_{scope.value if scope else segment[-1].name}")
+    def steps(node: str) -> None:
+        chain(*(task for stage in segment for task in _tasks(stage, node, approved)))
+
+    return steps.expand(node=wave.output)
+
+
+def _tasks(stage: Stage, node: str, approved: str) -> list[Any]:
+    """Return a stage's tasks: the approval of the plan where the stage is the first to need one, then its work."""
+    tasks: list[Any] = []
+    if stage.name == approved:
+        tasks.append(PlanApproval(task_id="approve", node=node, required=REQUIRED))
+    if stage.judges is not None:
+        tasks.append(_pod(stage, node, stage.judges))
+    else:
+        tasks.append(ProcedureOperator(task_id=stage.name, procedure=stage.name, node=node))
+    return tasks
+
+
+def _pod(stage: Stage, node: str, scope: Scope) -> TestPodOperator:
+    return TestPodOperator(task_id=stage.name, node=node, suite=LEVEL, scope=scope.value, image="nodeworthy/probe:1")

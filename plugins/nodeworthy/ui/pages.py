@@ -1,0 +1,107 @@
+"""Our pages inside the Airflow UI: where each node stands, and the evidence of why.
+
+Every route asks Airflow whether the user may read the logs of `bring_up`: who may read a log may read the evidence.
+The pages are plain HTML without outside links or scripts.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from fastapi import Depends, FastAPI, HTTPException
+from fastapi.responses import HTMLResponse, Response
+
+from nodeworthy.errors import NodeworthyError
+
+TEMPLATES = Path(__file__).parent / "templates"
+MEDIA = {".html": "text/html", ".json": "application/json", ".txt": "text/plain", ".gz": "application/gzip"}
+
+
+def app() -> FastAPI:
+    """Return the application that Airflow mounts below /nodeworthy."""
+    from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+    from airflow.api_fastapi.core_api.security import requires_access_dag
+
+    may_read = requires_access_dag("GET", DagAccessEntity.TASK_LOGS, "bring_up")
+    pages = FastAPI(title="Nodeworthy", dependencies=[Depends(may_read)])
+    pages.get("/nodes", response_class=HTMLResponse)(nodes)
+    pages.get("/nodes/{name}", response_class=HTMLResponse)(node)
+    pages.get("/evidence/{path:path}")(evidence)
+    return pages
+
+
+def nodes() -> str:
+    """Return the table of all nodes."""
+    ledger = _wiring().ledger
+    rows = []
+    for record in ledger.nodes():
+        judged = ledger.judgements(record.node.name)
+        verdict = judged[0].verdict.value if judged else "-"
+        name = escape(record.node.name)
+        rows.append(
+            f'<tr><td><a href="nodes/{name}">{name}</a></td><td>{escape(record.node.sku)}</td>'
+            f"<td>{escape(record.node.rack)}/{record.node.position}</td><td>{escape(record.milestone)}</td>"
+            f'<td class="{escape(verdict)}">{escape(verdict)}</td><td>{escape(record.reason)}</td></tr>'
+        )
+    return _page("Nodes", _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows))
+
+
+def node(name: str) -> str:
+    """Return one node: where it stands, what was judged, what was done to it."""
+    ledger = _wiring().ledger
+    records = ledger.nodes([name])
+    if not records:
+        raise HTTPException(404, f"The ledger knows no node named {name}.")
+    judged = [
+        f'<tr><td>{j.scope.value}</td><td>{escape(j.suite)}</td><td class="{j.verdict.value}">{j.verdict.value}</td>'
+        f"<td>{escape(j.sentence)}</td></tr>"
+        for j in ledger.judgements(name)
+    ]
+    qualified = [
+        f"<tr><td>{q.scope.value}</td><td>{q.granted_at:%Y-%m-%d %H:%M}</td><td>{q.expires_at:%Y-%m-%d}</td>"
+        f'<td><a href="../evidence/{escape(q.dossier.path)}">{escape(q.dossier.path)}</a></td></tr>'
+        for q in ledger.qualifications(name)
+    ]
+    effects = [
+        f"<tr><td>{e.intended_at:%Y-%m-%d %H:%M:%S}</td><td>{escape(e.kind)} {escape(e.key)}</td>"
+        f"<td>{escape(e.status)}</td><td>{escape(str(dict(e.proof)))}</td></tr>"
+        for e in ledger.effects(name)
+    ]
+    record = records[0]
+    body = (
+        f"<p>Milestone <b>{escape(record.milestone)}</b>, serial {escape(record.node.serial)}, "
+        f"SKU {escape(record.node.sku)}. {escape(record.reason)}</p>"
+        f"<h2>Qualifications</h2>{_table(('scope', 'granted', 'until', 'dossier'), qualified)}"
+        f"<h2>Judgements</h2>{_table(('scope', 'suite', 'verdict', 'reason'), judged)}"
+        f"<h2>Effects</h2>{_table(('when (UTC)', 'effect', 'outcome', 'proof'), effects)}"
+    )
+    return _page(record.node.name, body)
+
+
+def evidence(path: str) -> Response:
+    """Return one stored file of evidence, checked against its own hash when it was stored."""
+    try:
+        content = _wiring().store.read(path)
+    except NodeworthyError as error:
+        raise HTTPException(404, error.sentence) from error
+    return Response(content, media_type=MEDIA.get(Path(path).suffix, "application/octet-stream"))
+
+
+def _wiring() -> Any:
+    from nodeworthy.wiring import wiring
+
+    return wiring()
+
+
+def _table(titles: tuple[str, ...], rows: list[str]) -> str:
+    if not rows:
+        return "<p>None.</p>"
+    head = "".join(f"<th>{title}</th>" for title in titles)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _page(title: str, body: str) -> str:
+    frame = (TEMPLATES / "frame.html").read_text()
+    return frame.replace("{{title}}", escape(title)).replace("{{body}}", body)
