@@ -23,8 +23,13 @@ demo: setup
 down:
 	@if [ -x $(PY) ]; then $(PY) -m stack down; fi
 
+# In the order of what fails fastest; pytest last, so that its closing line ends the output.
 check: setup
-	$(PY) -m stack.check
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	cd plugins && PYTHONPATH=.:../probe:.. ../$(VENV)/bin/lint-imports --config ../pyproject.toml
+	$(VENV)/bin/mypy -p nodeworthy -p lab -p stack -p nodeworthy_probe
+	$(PY) -m pytest -m "not long" tests
 
 check-long: setup
 	$(PY) -m pytest -m "long or not long" --timeout 7200 tests
@@ -34,7 +39,7 @@ format: setup
 	$(VENV)/bin/ruff check --fix .
 
 docs: setup
-	$(PY) -m stack.documents --write
+	cd plugins && PYTHONPATH=. ../$(PY) -m nodeworthy documents
 
 screenshot: setup
 	$(PY) -m stack.screenshot

@@ -1,0 +1,114 @@
+"""The command line: what an operator asks of the ledger without opening the UI.
+
+ledger upgrade            bring the ledger's schema to the installed version
+fleet import FILE         import a fleet manifest
+node NAME                 print the life of a node
+hold NODE --why WHY       keep automation (and admission) off a node; release NODE ends it
+documents                 write the generated documents
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from nodeworthy.errors import NodeworthyError
+from nodeworthy.lifecycle.records import Hold
+from nodeworthy.wiring import REPOSITORY, setting, wiring
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 1 and one sentence on standard error when it is refused."""
+    given = _parser().parse_args(arguments)
+    act: Callable[[argparse.Namespace], None] = given.act
+    try:
+        act(given)
+    except NodeworthyError as error:
+        print(error.sentence, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nodeworthy", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    ledger = commands.add_parser("ledger")
+    ledger.add_argument("what", choices=["upgrade"])
+    ledger.set_defaults(act=_upgrade)
+    fleet = commands.add_parser("fleet")
+    fleet.add_argument("what", choices=["import"])
+    fleet.add_argument("file")
+    fleet.set_defaults(act=_import)
+    node = commands.add_parser("node")
+    node.add_argument("name")
+    node.set_defaults(act=_node)
+    hold = commands.add_parser("hold")
+    hold.add_argument("node")
+    hold.add_argument("--why", required=True)
+    hold.add_argument(
+        "--until", type=datetime.fromisoformat, help="ISO 8601 with a time zone; open-ended when left out"
+    )
+    hold.add_argument("--scope", choices=["automation", "admission", "both"], default="both")
+    hold.set_defaults(act=_hold)
+    release = commands.add_parser("release")
+    release.add_argument("node")
+    release.set_defaults(act=_release)
+    commands.add_parser("documents").set_defaults(act=_documents)
+    return parser
+
+
+def _upgrade(_: argparse.Namespace) -> None:
+    from nodeworthy.adapters.ledger_sql import upgrade
+
+    upgrade(setting("LEDGER_URL"))
+    print("The ledger's schema is current.")
+
+
+def _import(given: argparse.Namespace) -> None:
+    made = wiring()
+    changes = made.ledger.import_fleet(made.library.fleet(given.file))
+    print("\n".join(changes) or "The ledger knows all of it already.")
+
+
+def _node(given: argparse.Namespace) -> None:
+    ledger = wiring().ledger
+    for record in ledger.nodes([given.name]):
+        print(f"{record.node.name} ({record.node.serial}, {record.node.sku}): {record.milestone}")
+        if record.reason:
+            print(f"  {record.reason}")
+    for hold in ledger.holds(given.name):
+        print(f"  hold ({hold.scope}) by {hold.who}: {hold.why}")
+    for qualification in ledger.qualifications(given.name):
+        print(f"  qualified ({qualification.scope.value}) until {qualification.expires_at:%Y-%m-%d %H:%M} UTC")
+    for judgement in ledger.judgements(given.name):
+        print(
+            f"  judged ({judgement.scope.value}, {judgement.suite}): {judgement.verdict.value} - {judgement.sentence}"
+        )
+    for effect in ledger.effects(given.name):
+        print(
+            f"  {effect.intended_at:%Y-%m-%d %H:%M:%S} {effect.kind} {effect.key}: {effect.status} {dict(effect.proof)}"
+        )
+
+
+def _hold(given: argparse.Namespace) -> None:
+    if given.until is not None and given.until.tzinfo is None:
+        raise SystemExit("--until needs a time zone, for example 2026-12-01T08:00+00:00")
+    wiring().ledger.hold(Hold(given.node, getpass.getuser(), given.why, given.until, given.scope))
+
+
+def _release(given: argparse.Namespace) -> None:
+    wiring().ledger.release_hold(given.node, who=getpass.getuser())
+
+
+def _documents(_: argparse.Namespace) -> None:
+    from nodeworthy.lifecycle.diagram import document
+
+    target = Path(REPOSITORY / "docs" / "lifecycle.md")
+    target.write_text(document(wiring().library.lifecycle()))
+    print(f"Wrote {target.name}.")
