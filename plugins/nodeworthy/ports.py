@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol
@@ -251,6 +251,8 @@ class JudgingBatch:
     skus: Mapping[str, Sku]
     """SKU by node name."""
     firmware_sets: Mapping[str, str]
+    serials: Mapping[str, str] = field(default_factory=dict)
+    """Chassis serial by node name; a result that names another is not this node's."""
 
 
 class Judge(Protocol):

@@ -55,3 +55,5 @@ class Judgement:
     reasons: tuple[Reason, ...]
     sentence: str
     """One sentence for the operator: the deciding reason, or what was proven."""
+    simulated: bool = False
+    """Whether the evidence comes from the virtual fleet."""

@@ -1,13 +1,40 @@
 """Baselines: what a metric must be for a key.
 
-A figure has a floor *and* a ceiling: below the floor the node is bad, above the ceiling the test is. A baseline that
-cannot fail, or that nothing ever reached, is refused when it is loaded.
+A figure has a floor *and* a ceiling: below the floor the node is bad, above the ceiling the test is. Counted things
+have exactly one right value. A baseline that cannot fail, or that nothing ever reached, is refused when it is loaded:
+such rows exist in public tables and have let broken nodes pass for years.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nodeworthy.errors import Permanent
+from nodeworthy.evidence.verdicts import Verdict
+from nodeworthy.qualification.documents import figure, optional_figure, refuse_unknown_keys, rows, text
+from nodeworthy.qualification.references import Reference
+
+BASELINE_SCHEMA = "nodeworthy.baseline/1"
+_KEYS = ("schema", "sku", "version", "baselines")
+_ROW_KEYS = (
+    "test",
+    "metric",
+    "statistic",
+    "unit",
+    "floor",
+    "ceiling",
+    "equals",
+    "reached",
+    "spread_percent",
+    "parameters",
+    "firmware_set",
+    "on_failure",
+    "sample_size",
+    "source",
+    "date",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +55,120 @@ class Baseline:
     parameters: Mapping[str, str | int | float] = field(default_factory=dict)
     firmware_set: str = "*"
     spread_percent: float | None = None
-    """Largest allowed spread between the components of one node: (max - min) / median in per cent."""
+    """How many per cent one component may lie below the median of its like in the same node."""
     reached: float | None = None
     """The best figure anybody published or measured: proof that the floor can be met."""
+    equals: float | None = None
+    """The one right value of a counted thing; it then has neither floor nor ceiling."""
+    on_failure: Verdict = Verdict.FAIL
+    """What a value outside says: `fail` the hardware, `fail-config` a setting, `invalid` the test, and so on."""
+    reference: Reference | None = None
+    """The frozen population of the same key, where there is one."""
+
+
+def baselines_from_document(
+    document: Mapping[str, Any],
+    references: Iterable[Reference] = (),
+    where: str = "the baseline file",
+) -> tuple[Baseline, ...]:
+    """Read one SKU's baselines and give each its reference of the same key.
+
+    Raises Permanent with one sentence for the first row that could never fail, was never reached, or lacks its source.
+    """
+    refuse_unknown_keys(document, _KEYS, where)
+    if document.get("schema") != BASELINE_SCHEMA:
+        raise Permanent(f"{where}: schema is {document.get('schema')!r}, expected {BASELINE_SCHEMA!r}: convert the file.")
+    sku, version = text(document, "sku", where), int(figure(document, "version", where))
+    found = tuple(baseline_from_document(row, sku, version, where) for row in rows(document, "baselines", where))
+    _refuse_two_of_one_key(found, where)
+    return _with_references(found, tuple(references), where)
+
+
+def baseline_from_document(row: Mapping[str, Any], sku: str, version: int, where: str = "the baseline file") -> Baseline:
+    """Read one row. Raises Permanent when it could never fail, was never reached, or lacks unit, source or date."""
+    here = f"{where}, {row.get('test', '?')} {row.get('metric', '?')}"
+    refuse_unknown_keys(row, _ROW_KEYS, here)
+    baseline = Baseline(
+        sku=sku,
+        test=text(row, "test", here),
+        metric=text(row, "metric", here),
+        statistic=text(row, "statistic", here),
+        unit=text(row, "unit", here),
+        floor=optional_figure(row, "floor", here),
+        ceiling=optional_figure(row, "ceiling", here),
+        source=text(row, "source", here),
+        date=text(row, "date", here),
+        version=version,
+        sample_size=int(optional_figure(row, "sample_size", here) or 0),
+        parameters=dict(row.get("parameters", {})),
+        firmware_set=str(row.get("firmware_set", "*")),
+        spread_percent=optional_figure(row, "spread_percent", here),
+        reached=optional_figure(row, "reached", here),
+        equals=optional_figure(row, "equals", here),
+        on_failure=_on_failure(row, here),
+    )
+    problem = _insane(baseline)
+    if problem:
+        raise Permanent(f"{here}: {problem}")
+    return baseline
+
+
+def _on_failure(row: Mapping[str, Any], where: str) -> Verdict:
+    word = row.get("on_failure", Verdict.FAIL.value)
+    if word not in set(Verdict) or word == Verdict.PASS:
+        raise Permanent(f"{where}: `on_failure` is {word!r}: use one of the verdicts that is not pass.")
+    return Verdict(word)
+
+
+def _insane(baseline: Baseline) -> str:
+    if baseline.equals is not None:
+        if baseline.floor is not None or baseline.ceiling is not None:
+            return "`equals` stands beside a floor or ceiling: a counted thing has one right value, remove the others."
+        return ""
+    if baseline.floor is None or baseline.ceiling is None or baseline.reached is None:
+        return "floor, ceiling and reached must all be given: find a measured figure, or leave the row out."
+    if baseline.floor <= 0:
+        return f"floor {baseline.floor:g} can never fail: write a floor above zero."
+    if baseline.ceiling <= baseline.floor:
+        return f"ceiling {baseline.ceiling:g} is not above floor {baseline.floor:g}: nothing could pass."
+    if baseline.reached < baseline.floor:
+        return f"floor {baseline.floor:g} was never reached (best {baseline.reached:g}): lower it or find a better source."
+    if baseline.reached > baseline.ceiling:
+        return f"reached {baseline.reached:g} lies above ceiling {baseline.ceiling:g}: one of the two figures is wrong."
+    if baseline.spread_percent is not None and not 0 < baseline.spread_percent < 100:
+        return f"spread_percent {baseline.spread_percent:g} can never fail: write per cent between 0 and 100."
+    return ""
+
+
+def _key(row: Baseline | Reference) -> tuple[str, str, str, tuple[tuple[str, str | int | float], ...]]:
+    return (row.test, row.metric, row.statistic, tuple(sorted(row.parameters.items())))
+
+
+def _refuse_two_of_one_key(found: tuple[Baseline, ...], where: str) -> None:
+    seen: set[object] = set()
+    for baseline in found:
+        key = (_key(baseline), baseline.firmware_set)
+        if key in seen:
+            raise Permanent(
+                f"{where}: {baseline.test} {baseline.metric} ({baseline.statistic}) stands there twice: keep one."
+            )
+        seen.add(key)
+
+
+def _with_references(
+    found: tuple[Baseline, ...], references: tuple[Reference, ...], where: str
+) -> tuple[Baseline, ...]:
+    by_key = {_key(reference): reference for reference in references}
+    orphans = sorted(f"{row.test} {row.metric} ({row.statistic})" for key, row in by_key.items()
+                     if key not in {_key(baseline) for baseline in found})
+    if orphans:
+        raise Permanent(f"{where}: the reference of {', '.join(orphans)} belongs to no baseline: add one of the same key.")
+    joined = []
+    for baseline in found:
+        reference = by_key.get(_key(baseline))
+        if reference is not None and reference.unit != baseline.unit:
+            raise Permanent(
+                f"{where}: {baseline.metric} has unit {baseline.unit} and its reference {reference.unit}: use one unit."
+            )
+        joined.append(replace(baseline, reference=reference))
+    return tuple(joined)

@@ -1,7 +1,8 @@
 """Suites: which tests run with which parameters, and what their results are expected to be.
 
 A suite file (`include/suites/*.json`) holds our test plan and, in Great Expectations' own form, the expectations.
-Levels are cumulative: a suite names the suites that it includes.
+Levels are cumulative: a suite names the suites that it includes, and gets their tests and expectations first. Each
+expectation says in its `meta` to which of the three layers it belongs, which verdict it means and its reason code.
 """
 
 from __future__ import annotations
@@ -9,7 +10,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any
+
+from nodeworthy.evidence.verdicts import Scope
+
+
+class Per(StrEnum):
+    """What one row of a metric stands for: the node, each GPU, or each ordered pair of two GPUs."""
+
+    NODE = "node"
+    GPU = "gpu"
+    PAIR = "pair"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """One metric that a test must bring: a row per node, GPU or pair, in this unit, with this statistic."""
+
+    metric: str
+    per: Per
+    unit: str
+    statistic: str
+    judged: bool = True
+    """False for what is only recorded."""
+    parameters: Mapping[str, str | int | float] = field(default_factory=dict)
+    """What the row's own parameters must hold for the test to have tested what it claims."""
+    derived_from: str = ""
+    """The metric whose rows this one is the median of; the judge computes it, the probe does not bring it."""
+    explained_by: str = ""
+    """A `metric/statistic` that names the culprit better: when it is flagged, this one's shortfall is not repeated."""
+    headline: bool = False
+    """Shown in the sentence of a node that passed."""
+    action: str = ""
+    """What an operator does about a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +60,23 @@ class TestSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     transport: tuple[str, ...] = ()
     """Transports that prove the test tested what it claims; empty where there is none to prove."""
+    metrics: tuple[MetricSpec, ...] = ()
+    scopes: tuple[Scope, ...] = (Scope.HARDWARE, Scope.PLATFORM)
+    """The scopes of qualification in whose plans the test stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one expectation means: its reason code, its layer (1 fit, 2 baseline, 3 peers) and its verdict.
+
+    `verdict` is None where the row's baseline decides (`fail`, `fail-config`, `invalid` ...).
+    """
+
+    code: str
+    layer: int
+    verdict: str | None
+    order: int
+    action: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +88,35 @@ class Suite:
     tests: tuple[TestSpec, ...]
     expectations: Mapping[str, Any]
     version: int
+    validity: timedelta = timedelta(0)
+    """How long a qualification by this suite lasts; zero means that it is over at once."""
+
+    def for_scope(self, scope: Scope) -> tuple[TestSpec, ...]:
+        """Return the tests of one scope's plan, in order."""
+        return tuple(test for test in self.tests if scope in test.scopes)
+
+    def spec(self, test: str, metric: str, statistic: str) -> MetricSpec | None:
+        """Return a metric's specification, None when the suite does not ask for it."""
+        return next(
+            (
+                spec
+                for row in self.tests
+                if row.test == test
+                for spec in row.metrics
+                if (spec.metric, spec.statistic) == (metric, statistic)
+            ),
+            None,
+        )
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return what each expectation means, in the order in which a row's first failure is its reason."""
+        found = []
+        for order, expectation in enumerate(self.expectations.get("expectations", ())):
+            meta = expectation["meta"]
+            verdict = None if meta["verdict"] == BY_BASELINE else str(meta["verdict"])
+            found.append(Check(meta["code"], int(meta["layer"]), verdict, order, str(meta.get("action", ""))))
+        return tuple(found)
+
+
+BY_BASELINE = "by-baseline"
+"""The verdict word of an expectation whose meaning stands in each row's baseline (`on_failure`)."""

@@ -1,0 +1,166 @@
+"""The judge: Great Expectations, once per judging batch.
+
+Importing the library costs seconds of CPU and 230 MB, so it happens inside `judge` and nowhere else. The suite file's
+expectations run on one long frame with the rows of all nodes; what failed is read per row and never from the library's
+own `success`. Whatever is odd about a validation (an expectation that raised, one that is missing, one that looked at
+another number of rows) ends the judgement with an error: nothing passes by accident.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nodeworthy.errors import Permanent
+from nodeworthy.evidence.records import StoredResult
+from nodeworthy.evidence.verdicts import Judgement
+from nodeworthy.ports import JudgingBatch, Library
+from nodeworthy.qualification.decision import Case, decide
+from nodeworthy.qualification.frame import Context, Row, build_rows
+from nodeworthy.qualification.suites import Suite
+from nodeworthy.qualification.validation import validation_document
+
+_MAP_PREFIXES = ("expect_column_values_", "expect_column_pair_values_", "expect_compound_columns_")
+_INDEX = ("row",)
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What one validation said: the codes each row failed, and with which version of the library."""
+
+    failed: Mapping[int, tuple[str, ...]]
+    engine: str
+
+
+class JudgeGx:
+    """Implements `ports.Judge` with suites and baselines from the library of files."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def judge(self, batch: JudgingBatch) -> tuple[tuple[Judgement, ...], Mapping[str, Any]]:
+        """Return one judgement per result and the validation document. Permanent when the validation itself is in doubt."""
+        if not batch.results:
+            return (), {}
+        suite = self._suite(batch.results)
+        rows = build_rows(self._context(stored, suite, batch) for stored in batch.results)
+        if not rows:
+            raise Permanent(f"Suite {suite.name} demands no figure for scope {batch.scope}: add tests with metrics to it.")
+        validation = validate(rows, suite)
+        by_node: dict[str, list[Row]] = {}
+        for row in rows:
+            by_node.setdefault(row.node, []).append(row)
+        judgements = tuple(
+            decide(Case(stored, suite, tuple(by_node.get(stored.node, ())), validation.failed)) for stored in batch.results
+        )
+        return judgements, validation_document(suite, rows, validation.failed, validation.engine)
+
+    def _suite(self, results: Sequence[StoredResult]) -> Suite:
+        names = {stored.suite for stored in results}
+        nodes = [stored.node for stored in results]
+        if len(names) != 1 or len(set(nodes)) != len(nodes):
+            raise Permanent("A judging batch holds results of one suite, one per node: split it and judge the parts.")
+        return self._library.suite(names.pop())
+
+    def _context(self, stored: StoredResult, suite: Suite, batch: JudgingBatch) -> Context:
+        sku = batch.skus[stored.node]
+        return Context(
+            stored=stored,
+            suite=suite,
+            sku=sku,
+            baselines=self._library.baselines(sku.name),
+            firmware_set=batch.firmware_sets.get(stored.node, ""),
+            serial=batch.serials.get(stored.node, ""),
+        )
+
+
+def validate(rows: Sequence[Row], suite: Suite) -> Validation:
+    """Run the suite's expectations on the rows, once. Permanent when the library breaks or looked at something else."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    import great_expectations as gx
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = _run(gx, _frame(rows), suite)
+    except Exception as error:  # noqa: BLE001 - the library's errors have no common root; none of them may become a pass
+        raise Permanent(
+            f"The judge could not validate {len(rows)} rows of suite {suite.name} ({type(error).__name__}: {error}): "
+            "nothing was judged; correct the suite file and judge again."
+        ) from error
+    return Validation(_failed(results, rows, suite), f"great_expectations {gx.__version__}")
+
+
+def _frame(rows: Sequence[Row]) -> Any:
+    import pandas
+
+    frame = pandas.DataFrame([row.cells() for row in rows])
+    frame["value"] = frame["value"].astype("float64")
+    return frame
+
+
+def _run(gx: Any, frame: Any, suite: Suite) -> list[Any]:
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    expectations = context.suites.add(gx.ExpectationSuite(**_suite_document(suite)))
+    asset = context.data_sources.add_pandas("judging_batch").add_dataframe_asset("rows")
+    definition = gx.ValidationDefinition(
+        name="judgement", data=asset.add_batch_definition_whole_dataframe("all"), suite=expectations
+    )
+    result = definition.run(
+        batch_parameters={"dataframe": frame},
+        expectation_parameters={"rows": len(frame)},
+        result_format={"result_format": "COMPLETE", "unexpected_index_column_names": list(_INDEX)},
+    )
+    return list(result.results)
+
+
+def _suite_document(suite: Suite) -> dict[str, Any]:
+    return {"name": suite.name, "expectations": [dict(row) for row in suite.expectations["expectations"]], "meta": {}}
+
+
+def _failed(results: Sequence[Any], rows: Sequence[Row], suite: Suite) -> dict[int, tuple[str, ...]]:
+    order = {check.code: check.order for check in suite.checks()}
+    answered = [result.expectation_config.meta["code"] for result in results]
+    if sorted(answered) != sorted(order):
+        raise Permanent(
+            f"The judge answered {len(answered)} of {len(order)} expectations of suite {suite.name}: nothing was judged; "
+            "read the validation in this task's log and correct the suite file."
+        )
+    failed: dict[int, list[str]] = {}
+    for code, result in zip(answered, results, strict=True):
+        for number in _failing_rows(code, result, rows):
+            failed.setdefault(number, []).append(code)
+    return {number: tuple(sorted(codes, key=order.__getitem__)) for number, codes in failed.items()}
+
+
+def _failing_rows(code: str, result: Any, rows: Sequence[Row]) -> list[int]:
+    kind = result.expectation_config.type
+    if _raised(result.exception_info):
+        raise Permanent(f"Expectation {code} raised an error inside the judge: nothing was judged; correct the suite file.")
+    if not kind.startswith(_MAP_PREFIXES):
+        if not result.success:
+            raise Permanent(f"Expectation {code} does not hold for the frame of {len(rows)} rows: nothing was judged.")
+        return []
+    if result.result.get("element_count") != len(rows):
+        raise Permanent(
+            f"Expectation {code} looked at {result.result.get('element_count')} of {len(rows)} rows: nothing was judged."
+        )
+    failing = [int(index["row"]) for index in result.result.get("unexpected_index_list") or ()]
+    if bool(failing) == bool(result.success):
+        raise Permanent(f"Expectation {code} failed without naming a row: nothing was judged; correct the suite file.")
+    return failing
+
+
+def _raised(exception_info: Any) -> bool:
+    """Tell whether the library caught an error; it keeps one record, or one per metric."""
+    if not isinstance(exception_info, Mapping):
+        return True
+    if "raised_exception" in exception_info:
+        return bool(exception_info["raised_exception"])
+    return any(_raised(inner) for inner in exception_info.values())

@@ -1,0 +1,41 @@
+"""The plan that a test pod gets: a suite, written out for one node, one episode and one nonce.
+
+It is a pure function of its inputs, so the plan in a dossier can be made again and compared with the hash that the
+result carries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.qualification.sku import Sku
+from nodeworthy.qualification.suites import Suite, TestSpec
+
+PLAN_SCHEMA = "nodeworthy.plan/1"
+
+
+def plan_document(suite: Suite, sku: Sku, scope: Scope, *, node: str, serial: str, episode: int, nonce: str) -> dict[str, Any]:
+    """Return a `nodeworthy.plan/1` document. `{gpus}` in an argument becomes the SKU's number of GPUs."""
+    return {
+        "schema": PLAN_SCHEMA,
+        "node": node,
+        "serial": serial,
+        "episode": episode,
+        "nonce": nonce,
+        "suite": suite.name,
+        "sku": sku.name,
+        "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},
+        "tests": [_test(test, sku) for test in suite.for_scope(scope)],
+    }
+
+
+def _test(test: TestSpec, sku: Sku) -> dict[str, Any]:
+    return {
+        "test": test.test,
+        "tool": test.tool,
+        "arguments": [argument.replace("{gpus}", str(sku.gpus)) for argument in test.arguments],
+        "timeout_seconds": int(test.timeout.total_seconds()),
+        "parameters": dict(test.parameters),
+        "environment": dict(test.environment),
+    }

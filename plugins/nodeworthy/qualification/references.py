@@ -1,0 +1,130 @@
+"""Frozen references: what a healthy population of one key reads, and how far below it a node may lie.
+
+A floor from a data sheet finds broken parts, not slow ones. A reference is the population's median and robust spread,
+frozen with a version, so that who else is in a wave cannot change a verdict. The combined rule flags a value only when
+it is both improbable (z) and materially low (per cent). A reference frozen from the virtual fleet says so and judges
+only results of the virtual fleet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from nodeworthy.errors import Permanent
+from nodeworthy.qualification.documents import figure, refuse_unknown_keys, text
+from nodeworthy.qualification.statistics import deviation_percent, robust_sigma
+
+REFERENCE_SCHEMA = "nodeworthy.reference/1"
+_KEYS = ("schema", "sku", "version", "simulated", "date", "source", "population", "rule", "metrics")
+_RULE_KEYS = ("z", "percent", "sigma_floor_percent", "minimum_population", "source")
+_ROW_KEYS = ("test", "metric", "statistic", "unit", "median", "sigma", "n", "parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedRule:
+    """A value is low when it lies beyond `z` sigmas *and* beyond `percent` of the median; both are negative."""
+
+    z: float
+    percent: float
+    sigma_floor_percent: float
+    minimum_population: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Median and spread of one metric over a healthy population; `n` counts nodes, `sigma` is robust."""
+
+    test: str
+    metric: str
+    statistic: str
+    unit: str
+    median: float
+    sigma: float
+    n: int
+    rule: CombinedRule
+    simulated: bool
+    version: int
+    date: str
+    source: str
+    parameters: Mapping[str, str | int | float] = field(default_factory=dict)
+
+    @property
+    def effective_sigma(self) -> float:
+        """The spread that z is counted in: never below the rule's floor."""
+        return max(self.sigma, self.median * self.rule.sigma_floor_percent / 100.0)
+
+    @property
+    def low(self) -> float:
+        """The lowest value that is not flagged: below it both halves of the rule say low."""
+        by_z = self.median + self.rule.z * self.effective_sigma
+        by_percent = self.median * (1.0 + self.rule.percent / 100.0)
+        return min(by_z, by_percent)
+
+    def z(self, value: float) -> float:
+        """Return how many sigmas a value lies from the median."""
+        return (value - self.median) / self.effective_sigma
+
+    def percent(self, value: float) -> float:
+        """Return how many per cent a value lies from the median."""
+        return deviation_percent(value, self.median)
+
+
+def freeze(values: Sequence[float]) -> tuple[float, float]:
+    """Return (median, robust sigma) of a population, rounded to six significant digits so that files stay readable."""
+    return float(f"{median(values):.6g}"), float(f"{robust_sigma(values):.6g}")
+
+
+def references_from_document(document: Mapping[str, Any], where: str = "the reference file") -> tuple[Reference, ...]:
+    """Read a reference file. Raises Permanent with one sentence for the first thing that makes it useless."""
+    refuse_unknown_keys(document, _KEYS, where)
+    if document.get("schema") != REFERENCE_SCHEMA:
+        raise Permanent(f"{where}: schema is {document.get('schema')!r}, expected {REFERENCE_SCHEMA!r}: convert the file.")
+    if not isinstance(document.get("simulated"), bool):
+        raise Permanent(f"{where}: `simulated` must say true or false: state where the population was measured.")
+    rule = _rule(document.get("rule"), where)
+    text(document, "date", where)
+    text(document, "source", where)
+    return tuple(_reference(row, document, rule, where) for row in document.get("metrics", ()))
+
+
+def _rule(row: Any, where: str) -> CombinedRule:
+    if not isinstance(row, Mapping):
+        raise Permanent(f"{where}: `rule` is missing: state z, percent, sigma_floor_percent and minimum_population.")
+    refuse_unknown_keys(row, _RULE_KEYS, f"{where}, rule")
+    z, percent = figure(row, "z", where), figure(row, "percent", where)
+    if z >= 0 or percent >= 0:
+        raise Permanent(f"{where}: rule z {z} and percent {percent} must both be negative: they are shortfalls.")
+    floor = figure(row, "sigma_floor_percent", where)
+    population = int(figure(row, "minimum_population", where))
+    return CombinedRule(z, percent, floor, population, text(row, "source", where))
+
+
+def _reference(row: Mapping[str, Any], document: Mapping[str, Any], rule: CombinedRule, where: str) -> Reference:
+    here = f"{where}, {row.get('metric', 'a row without metric')}"
+    refuse_unknown_keys(row, _ROW_KEYS, here)
+    centre, sigma, n = figure(row, "median", here), figure(row, "sigma", here), int(figure(row, "n", here))
+    if n < rule.minimum_population:
+        raise Permanent(
+            f"{here}: the population is {n} nodes, the rule needs {rule.minimum_population}: measure more nodes first."
+        )
+    if centre <= 0 or sigma < 0:
+        raise Permanent(f"{here}: median {centre} and sigma {sigma} must be positive: freeze the reference anew.")
+    return Reference(
+        test=text(row, "test", here),
+        metric=text(row, "metric", here),
+        statistic=text(row, "statistic", here),
+        unit=text(row, "unit", here),
+        median=centre,
+        sigma=sigma,
+        n=n,
+        rule=rule,
+        simulated=bool(document["simulated"]),
+        version=int(document.get("version", 1)),
+        date=str(document["date"]),
+        source=str(document["source"]),
+        parameters=dict(row.get("parameters", {})),
+    )

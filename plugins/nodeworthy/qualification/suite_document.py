@@ -1,0 +1,172 @@
+"""Reading suites from documents, and refusing those that would let something pass unseen.
+
+Great Expectations passes an empty frame, a null in a range check and a pair with a missing side unless it is told not
+to. So every suite must count its rows, name its columns, refuse nulls, compare pairs with nothing ignored, and may not
+be satisfied by "mostly".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from nodeworthy.errors import Permanent
+from nodeworthy.evidence.verdicts import Scope, Verdict
+from nodeworthy.qualification.documents import figure, refuse_unknown_keys, rows, text
+from nodeworthy.qualification.suites import BY_BASELINE, MetricSpec, Per, Suite, TestSpec
+
+Words = TypeVar("Words", bound=StrEnum)
+
+SUITE_SCHEMA = "nodeworthy.suite/1"
+_KEYS = (
+    "schema", "name", "level", "version", "description", "includes", "validity_days", "tests", "expectations",
+)  # fmt: skip
+_TEST_KEYS = (
+    "test", "tool", "arguments", "timeout_seconds", "parameters", "environment", "transport", "metrics", "scopes",
+)  # fmt: skip
+_METRIC_KEYS = (
+    "metric", "per", "unit", "statistic", "judged", "parameters", "derived_from", "explained_by", "headline", "action",
+)  # fmt: skip
+_META_KEYS = ("layer", "verdict", "code", "action", "why")
+ROW_COUNT = "expect_table_row_count_to_be_between"
+COLUMN_EXISTS = "expect_column_to_exist"
+NOT_NULL = "expect_column_values_to_not_be_null"
+PAIR_PREFIX = "expect_column_pair_"
+NEEDED_COLUMNS = ("node", "component", "metric", "value", "unit", "status")
+ROWS_PARAMETER = {"$PARAMETER": "rows"}
+_FIT = frozenset({Verdict.INCOMPLETE, Verdict.NOT_RUN, Verdict.TOOL_ERROR, Verdict.INVALID})
+
+
+def suite_from_document(
+    document: Mapping[str, Any],
+    include: Callable[[str], Suite] | None = None,
+    where: str = "the suite file",
+) -> Suite:
+    """Read a suite with what it includes; `include` returns another suite by name.
+
+    Raises Permanent with one sentence for the first thing that is unknown, missing, or would let a row pass unseen.
+    """
+    refuse_unknown_keys(document, _KEYS, where)
+    if document.get("schema") != SUITE_SCHEMA:
+        raise Permanent(f"{where}: schema is {document.get('schema')!r}, expected {SUITE_SCHEMA!r}: convert the file.")
+    name = text(document, "name", where)
+    included = [_included(other, name, include, where) for other in document.get("includes", ())]
+    own = tuple(_test(row, where) for row in rows(document, "tests", where))
+    tests = tuple(test for suite in included for test in suite.tests) + own
+    expectations = [row for suite in included for row in suite.expectations["expectations"]]
+    expectations += list(document.get("expectations", {}).get("expectations", ()))
+    _refuse_unsafe(expectations, where)
+    _refuse_duplicates([test.test for test in tests], "test", where)
+    validity = figure(document, "validity_days", where)
+    if validity <= 0:
+        raise Permanent(f"{where}: validity_days is {validity:g}: a qualification must last for some time.")
+    return Suite(
+        name=name,
+        level=text(document, "level", where),
+        tests=tests,
+        expectations={"name": name, "expectations": expectations, "meta": {"version": int(document["version"])}},
+        version=int(figure(document, "version", where)),
+        validity=timedelta(days=validity),
+    )
+
+
+def _included(other: str, name: str, include: Callable[[str], Suite] | None, where: str) -> Suite:
+    if include is None or other == name:
+        raise Permanent(f"{where}: suite {name} includes {other} and it cannot be read here: load it from the library.")
+    return include(other)
+
+
+def _test(row: Mapping[str, Any], where: str) -> TestSpec:
+    here = f"{where}, test {row.get('test', '?')}"
+    refuse_unknown_keys(row, _TEST_KEYS, here)
+    timeout = figure(row, "timeout_seconds", here)
+    if timeout <= 0:
+        raise Permanent(f"{here}: timeout_seconds is {timeout:g}: give the test time to run.")
+    metrics = tuple(_metric(spec, here) for spec in row.get("metrics", ()))
+    _refuse_duplicates([f"{spec.metric} ({spec.statistic})" for spec in metrics], "metric", here)
+    return TestSpec(
+        test=text(row, "test", here),
+        tool=text(row, "tool", here),
+        arguments=tuple(str(argument) for argument in row.get("arguments", ())),
+        timeout=timedelta(seconds=timeout),
+        parameters=dict(row.get("parameters", {})),
+        environment=dict(row.get("environment", {})),
+        transport=tuple(row.get("transport", ())),
+        metrics=metrics,
+        scopes=tuple(_word(Scope, scope, here) for scope in row.get("scopes", list(Scope))),
+    )
+
+
+def _metric(row: Mapping[str, Any], where: str) -> MetricSpec:
+    here = f"{where}, metric {row.get('metric', '?')}"
+    refuse_unknown_keys(row, _METRIC_KEYS, here)
+    return MetricSpec(
+        metric=text(row, "metric", here),
+        per=_word(Per, row.get("per"), here),
+        unit=text(row, "unit", here),
+        statistic=text(row, "statistic", here),
+        judged=bool(row.get("judged", True)),
+        parameters=dict(row.get("parameters", {})),
+        derived_from=str(row.get("derived_from", "")),
+        explained_by=str(row.get("explained_by", "")),
+        headline=bool(row.get("headline", False)),
+        action=str(row.get("action", "")),
+    )
+
+
+def _word(words: type[Words], word: Any, where: str) -> Words:
+    if word not in set(words):
+        raise Permanent(f"{where}: {word!r} is none of {', '.join(words)}: use one of them.")
+    return words(word)
+
+
+def _refuse_duplicates(names: list[str], what: str, where: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise Permanent(f"{where}: {what} {', '.join(twice)} stands there twice: keep one.")
+
+
+# -- What a suite must expect ------------------------------------------------------------------------------------
+
+
+def _refuse_unsafe(expectations: list[Any], where: str) -> None:
+    for expectation in expectations:
+        _refuse_unsafe_one(expectation, where)
+    _refuse_duplicates([row["meta"]["code"] for row in expectations], "code", where)
+    counted = [row["kwargs"] for row in expectations if row["type"] == ROW_COUNT]
+    if not any(k.get("min_value") == ROWS_PARAMETER and k.get("max_value") == ROWS_PARAMETER for k in counted):
+        raise Permanent(f"{where}: no expectation counts the rows: add {ROW_COUNT} with min and max from $PARAMETER rows.")
+    present = {row["kwargs"].get("column") for row in expectations if row["type"] == COLUMN_EXISTS}
+    lacking = [column for column in NEEDED_COLUMNS if column not in present]
+    if lacking:
+        raise Permanent(f"{where}: no {COLUMN_EXISTS} for {', '.join(lacking)}: add one for each.")
+    if not any(row["type"] == NOT_NULL and row["kwargs"].get("column") == "value" for row in expectations):
+        raise Permanent(f"{where}: nothing refuses a missing value: add {NOT_NULL} for the column value.")
+
+
+def _refuse_unsafe_one(expectation: Any, where: str) -> None:
+    if not isinstance(expectation, Mapping) or not {"type", "kwargs", "meta"} <= set(expectation):
+        raise Permanent(f"{where}: an expectation lacks type, kwargs or meta: write all three.")
+    here, kwargs = f"{where}, {expectation['type']}", expectation["kwargs"]
+    _refuse_bad_meta(expectation["meta"], here)
+    if kwargs.get("mostly", 1) != 1:
+        raise Permanent(f"{here}: mostly is {kwargs['mostly']}: every row counts, remove it.")
+    if expectation["type"].startswith(PAIR_PREFIX) and kwargs.get("ignore_row_if") != "neither":
+        raise Permanent(f'{here}: a pair with a missing side would be ignored: set ignore_row_if to "neither".')
+    if "row_condition" in kwargs:
+        raise Permanent(f"{here}: row_condition leaves rows out: give the rows a limit that says what you mean.")
+
+
+def _refuse_bad_meta(meta: Mapping[str, Any], where: str) -> None:
+    refuse_unknown_keys(meta, _META_KEYS, f"{where}, meta")
+    code, layer, verdict = text(meta, "code", where), meta.get("layer"), meta.get("verdict")
+    if layer not in (1, 2, 3):
+        raise Permanent(f"{where}: code {code} is in layer {layer!r}: use 1 (fit), 2 (baseline) or 3 (peers).")
+    if layer == 1 and verdict not in _FIT:
+        raise Permanent(
+            f"{where}: code {code} of layer 1 says {verdict!r}: a bad test is not a bad node, use {', '.join(sorted(_FIT))}."
+        )
+    if verdict != BY_BASELINE and (verdict not in set(Verdict) or verdict == Verdict.PASS):
+        raise Permanent(f"{where}: code {code} says {verdict!r}: use a verdict that is not pass, or {BY_BASELINE}.")
