@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Any
 
+from nodeworthy.evidence.inventory import Component
 from nodeworthy.lifecycle.fleet import FleetNode
 
 
@@ -84,3 +85,13 @@ class Answer:
     who: str
     answer: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a component was from when until when; `until` is None while it is there."""
+
+    node: str
+    component: Component
+    since: datetime
+    until: datetime | None

@@ -1,0 +1,23 @@
+"""The ledger on SQLAlchemy 2: SQLite in WAL mode by default, PostgreSQL by URL, the same promises on both.
+
+Each part lives in the file of its name; this one puts them together. `upgrade(url)` brings the tables up to date.
+"""
+
+from __future__ import annotations
+
+from nodeworthy.adapters.ledger_sql.audit import Audit
+from nodeworthy.adapters.ledger_sql.effects import Effects
+from nodeworthy.adapters.ledger_sql.episodes import Episodes
+from nodeworthy.adapters.ledger_sql.migrate import upgrade
+from nodeworthy.adapters.ledger_sql.moves import Moves
+from nodeworthy.adapters.ledger_sql.nodes import Nodes
+
+__all__ = ["SqlLedger", "upgrade"]
+
+
+class SqlLedger(Nodes, Episodes, Effects, Moves, Audit):
+    """Implements `ports.Ledger`. One object per process; its methods may be called from many threads.
+
+    Raises Refused for what a rule forbids, Transient when the database is busy or away, and Permanent when its tables
+    are not this version's.
+    """

@@ -1,0 +1,119 @@
+"""The effect journal: what was meant is written before it is done, what came of it afterwards, and by which proof.
+
+An effect is named by (episode, kind, key); its id is drawn at random once, travels outside as a header or annotation,
+and stays the same for every later call of `intend`. Nonces live here too: one per (episode, purpose), minted once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from nodeworthy.adapters.ledger_sql import schema
+from nodeworthy.adapters.ledger_sql.holds import Holds
+from nodeworthy.adapters.ledger_sql.store import Row
+from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.records import Effect, Lease
+
+INTENDED: Final = "intended"
+OUTCOMES: Final = ("proven", "failed", "unknown")
+
+_OPEN: Final = (INTENDED, "unknown")
+"""States that a later look at the world may still settle."""
+
+
+class Effects(Holds):
+    """The part of the ledger that stands between deciding and doing."""
+
+    def intend(self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any]) -> Effect:
+        """Write an effect down before it is done. A second call returns the first's record, with `fresh` false.
+
+        Raises Refused for a stale lease, and for a new effect while a hold forbids automation.
+        """
+        table = schema.effects
+        with self._writing() as connection:
+            node = self._fenced(connection, lease)
+            named = (table.c.episode == lease.episode, table.c.kind == kind, table.c.key == key)
+            present = connection.execute(sa.select(table).where(*named)).first()
+            if present is not None:
+                return _effect(present, lease.node)
+            self._refuse_held(connection, node, "automation")
+            place = {"node": node.serial, "episode": lease.episode}
+            row = {"id": f"fx-{secrets.token_hex(16)}", **place, "kind": kind, "key": key}
+            told = {"status": INTENDED, "detail": dict(detail), "proof": {}, "intended_at": self._clock.now()}
+            written = connection.execute(sa.insert(table).values(**row, **told).returning(table)).one()
+            self._audit(connection, node.serial, "effect intended", {**row, "detail": dict(detail), "run": lease.run})
+            return _effect(written, lease.node, fresh=True)
+
+    def settle(self, lease: Lease, effect: Effect, status: str, proof: Mapping[str, Any]) -> Effect:
+        """Write an effect's outcome and proof. The same outcome again is success; another is Refused."""
+        if status not in OUTCOMES:
+            raise Refused(f"An effect cannot end as {status}: use one of {', '.join(OUTCOMES)}.")
+        table = schema.effects
+        with self._writing() as connection:
+            node = self._fenced(connection, lease)
+            present = connection.execute(sa.select(table).where(table.c.id == effect.id)).first()
+            if present is None or present.episode != lease.episode:
+                raise Refused(f"{lease.node}: episode {lease.episode} has no effect {effect.id}: intend it first.")
+            if present.status == status:
+                return _effect(present, lease.node)
+            if present.status not in _OPEN:
+                named = f"{lease.node}: {present.kind} {present.key}"
+                raise Refused(f"{named} is {present.status} already and cannot become {status}.")
+            values = {"status": status, "proof": dict(proof), "settled_at": self._clock.now()}
+            changed = sa.update(table).where(table.c.id == effect.id).values(**values).returning(table)
+            written = connection.execute(changed).one()
+            told = {"id": effect.id, "kind": present.kind, "key": present.key, "status": status, "proof": dict(proof)}
+            self._audit(connection, node.serial, "effect settled", told)
+            return _effect(written, lease.node)
+
+    def effects(self, node: str, *, episode: int | None = None) -> tuple[Effect, ...]:
+        """Return the effects of a node in the order in which they were intended."""
+        table = schema.effects
+        with self._reading() as connection:
+            query = sa.select(table).where(table.c.node == self._serial(connection, node))
+            query = query if episode is None else query.where(table.c.episode == episode)
+            return tuple(_effect(row, node) for row in connection.execute(query.order_by(table.c.number)))
+
+    def nonce(self, lease: Lease, purpose: str) -> str:
+        """Return the 256-bit hex nonce of (episode, purpose), minted once."""
+        table = schema.nonces
+        with self._writing() as connection:
+            node = self._fenced(connection, lease)
+            named = (table.c.episode == lease.episode, table.c.purpose == purpose)
+            present = connection.scalar(sa.select(table.c.nonce).where(*named))
+            return str(present) if present is not None else self._mint(connection, node, lease, purpose)
+
+    def renew_nonce(self, lease: Lease, purpose: str) -> str:
+        """Mint a new nonce for (episode, purpose): the old one is void."""
+        table = schema.nonces
+        with self._writing() as connection:
+            node = self._fenced(connection, lease)
+            connection.execute(sa.delete(table).where(table.c.episode == lease.episode, table.c.purpose == purpose))
+            return self._mint(connection, node, lease, purpose)
+
+    def _mint(self, connection: sa.Connection, node: Row, lease: Lease, purpose: str) -> str:
+        nonce = secrets.token_hex(32)
+        row = {"episode": lease.episode, "purpose": purpose, "nonce": nonce, "minted_at": self._clock.now()}
+        connection.execute(sa.insert(schema.nonces).values(**row))
+        told = {"episode": lease.episode, "purpose": purpose, "nonce": nonce}
+        self._audit(connection, node.serial, "nonce minted", told)
+        return nonce
+
+
+def _effect(row: Row, node: str, *, fresh: bool = False) -> Effect:
+    return Effect(
+        id=row.id,
+        node=node,
+        episode=row.episode,
+        kind=row.kind,
+        key=row.key,
+        status=row.status,
+        intended_at=row.intended_at,
+        detail=row.detail,
+        proof=row.proof,
+        fresh=fresh,
+    )

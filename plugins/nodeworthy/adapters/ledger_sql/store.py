@@ -1,0 +1,174 @@
+"""The ground under every ledger method: one transaction, one locked node, one fence, one audit row.
+
+SQLite runs in WAL mode with full synchronisation and begins every write with BEGIN IMMEDIATE, so that writers queue and
+no read turns into a write half-way. PostgreSQL runs in READ COMMITTED and locks the node's row. Either way all writes
+about one node are in one line, which is what its fencing and its hash chain rest on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+
+from nodeworthy.adapters.ledger_sql import schema
+from nodeworthy.adapters.ledger_sql.chain import canonical, link
+from nodeworthy.errors import Permanent, Refused, Transient
+from nodeworthy.lifecycle.records import Lease
+from nodeworthy.lifecycle.table import Lifecycle
+from nodeworthy.ports import Clock
+
+Row = sa.Row[Any]
+
+BUSY_TIMEOUT_SECONDS: Final = 30
+"""How long a writer waits for the one before it; longer than any transaction of ours lasts by three orders."""
+
+_WRITING: Final = "nodeworthy_writing"
+
+
+def engine_of(url: str) -> sa.Engine:
+    """Return an engine whose transactions behave as this module says, on SQLite and PostgreSQL."""
+    address = sa.make_url(url)
+    if address.get_backend_name() != "sqlite":
+        waits = f"-c lock_timeout={BUSY_TIMEOUT_SECONDS * 1000}"
+        return sa.create_engine(
+            address,
+            json_serializer=canonical,
+            isolation_level="READ COMMITTED",
+            connect_args={"connect_timeout": 10, "options": waits},
+            pool_pre_ping=True,
+        )
+    engine = sa.create_engine(address, json_serializer=canonical, connect_args={"timeout": BUSY_TIMEOUT_SECONDS})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    # The driver must not begin transactions by itself: _begin_sqlite says which kind.
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    writing = connection.get_execution_options().get(_WRITING, True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+class Store:
+    """Connection, transaction, lock, fence and audit; the parts of the ledger build on it."""
+
+    def __init__(self, url: str, clock: Clock, lifecycle: Lifecycle) -> None:
+        self._engine = engine_of(url)
+        self._clock = clock
+        self._lifecycle = lifecycle
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        with _sentences(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with _sentences(), self._engine.connect().execution_options(**{_WRITING: False}) as connection:
+            yield connection
+
+    def _serial(self, connection: sa.Connection, name: str) -> str:
+        """Return a node's serial. Raises Refused for an unknown name."""
+        serial = connection.scalar(sa.select(schema.nodes.c.serial).where(schema.nodes.c.name == name))
+        if serial is None:
+            raise Refused(
+                f"The ledger knows no node {name}: correct the name or import the fleet manifest that declares it."
+            )
+        return str(serial)
+
+    def _locked(self, connection: sa.Connection, name: str) -> Row:
+        """Return a node's row, locked until the transaction ends. Raises Refused for an unknown name."""
+        row = connection.execute(sa.select(schema.nodes).where(schema.nodes.c.name == name).with_for_update()).first()
+        if row is None:
+            self._serial(connection, name)
+            raise Transient(f"{name} was renamed while it was read: try again.")
+        return row
+
+    def _open_episode(self, connection: sa.Connection, serial: str) -> Row | None:
+        table = schema.episodes
+        return connection.execute(sa.select(table).where(table.c.node == serial, table.c.closed_at.is_(None))).first()
+
+    def _live_lease(self, connection: sa.Connection, episode: int) -> Row | None:
+        table = schema.leases
+        return connection.execute(
+            sa.select(table).where(table.c.episode == episode, table.c.ended_at.is_(None))
+        ).first()
+
+    def _fenced(self, connection: sa.Connection, lease: Lease) -> Row:
+        """Lock the node and let only the live lease of its open episode through. Raises Refused for any other."""
+        node = self._locked(connection, lease.node)
+        episode = self._open_episode(connection, node.serial)
+        if episode is None or episode.id != lease.episode:
+            now = "has none open" if episode is None else f"is in episode {episode.id}"
+            raise Refused(f"{lease.node}: episode {lease.episode} has ended and the node {now}: take a new lease.")
+        live = self._live_lease(connection, episode.id)
+        if live is None or live.token != lease.token:
+            holder = "nobody holds it" if live is None else f"{live.run} took it at {live.since:%H:%M:%S} UTC"
+            raise Refused(
+                f"{lease.node}: {lease.run} lost its lease of episode {lease.episode}, {holder}: stop this run."
+            )
+        if live.expires <= self._clock.now():
+            raise Refused(
+                f"{lease.node}: the lease of {lease.run} expired at {live.expires:%H:%M:%S} UTC: renew it first."
+            )
+        return node
+
+    def _update_node(self, connection: sa.Connection, node: Row, values: Mapping[str, Any]) -> None:
+        """Write a node's row if it is still the one that was read."""
+        table = schema.nodes
+        changed = connection.execute(
+            sa.update(table)
+            .where(table.c.serial == node.serial, table.c.row_version == node.row_version)
+            .values(row_version=node.row_version + 1, **values)
+        )
+        if changed.rowcount != 1:
+            raise Transient(f"{node.name} was changed by somebody else in between: try again.")
+
+    def _audit(self, connection: sa.Connection, serial: str, action: str, detail: Mapping[str, Any]) -> None:
+        """Append one row to a locked node's chain, in the transaction of what it tells."""
+        table = schema.nodes
+        head = connection.execute(
+            sa.select(table.c.audit_sequence, table.c.audit_head).where(table.c.serial == serial)
+        ).one()
+        row = link(serial, head.audit_sequence + 1, self._clock.now(), action, detail, head.audit_head)
+        connection.execute(sa.insert(schema.audit).values(**row))
+        connection.execute(
+            sa.update(table)
+            .where(table.c.serial == serial)
+            .values(audit_sequence=row["sequence"], audit_head=row["hash"])
+        )
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Turn the database's errors into ours, with the cause chained."""
+    try:
+        yield
+    except (exc.OperationalError, exc.ProgrammingError) as error:
+        if any(sign in str(error.orig) for sign in ("no such table", "no such column", "does not exist")):
+            raise Permanent(
+                "The ledger's database lacks this version's tables: upgrade it before starting a run."
+            ) from error
+        if isinstance(error, exc.ProgrammingError):
+            raise
+        raise Transient(f"The ledger's database did not answer in time ({_first_line(error)}): try again.") from error
+    except exc.IntegrityError as error:
+        raise Transient(f"Two writers met in the ledger ({_first_line(error)}): try again.") from error
+
+
+def _first_line(error: exc.DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]
