@@ -1,7 +1,7 @@
 """The lab's own certificate authority: one server certificate for all its ports, client certificates on demand.
 
-Everything is made anew at each `up` and lives in the state directory; the product verifies TLS with `ca.pem` exactly as it
-would with a site's authority. Keys are ECDSA P-256, which keeps a handshake below a millisecond.
+Everything is made anew at each `up` and lives in the state directory; the product verifies TLS with `ca.pem` exactly
+as it would with a site's authority. Keys are ECDSA P-256, which keeps a handshake below a millisecond.
 """
 
 from __future__ import annotations

@@ -124,9 +124,7 @@ class Control:
         return self._world.view(self._known(node))
 
     def _do_inject(self, node: str, fault: str, **rest: Any) -> str:
-        active = self._world.inject(
-            node, fault, rest.get("parameters"), cure=rest.get("cure"), at=rest.get("at")
-        )
+        active = self._world.inject(node, fault, rest.get("parameters"), cure=rest.get("cure"), at=rest.get("at"))
         return f"{fault} lies over {node}" + ("." if active else f" from {rest.get('at')} on.")
 
     def _do_heal(self, node: str, fault: str | None = None) -> str:

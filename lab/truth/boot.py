@@ -140,6 +140,8 @@ class BootEngine:
     def _begin_post(self, node: LabNode) -> None:
         self._wake_firmware(node, "reset")
         self._faults.cure(node.name, "reboot")
+        node.bios.update(node.bios_pending)
+        node.bios_pending.clear()
         self._enter_stage(node, 0)
 
     def _wake_firmware(self, node: LabNode, by: str) -> None:

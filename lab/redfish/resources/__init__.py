@@ -1,0 +1,22 @@
+"""The resources of a BMC by area; importing a module registers its routes."""
+
+import importlib
+
+_MODULES = (
+    "service",
+    "systems",
+    "processors",
+    "hardware",
+    "network",
+    "chassis",
+    "managers",
+    "update",
+    "tasks",
+    "events",
+)
+
+
+def load() -> None:
+    """Register every resource."""
+    for name in _MODULES:
+        importlib.import_module(f"{__name__}.{name}")
