@@ -1,0 +1,239 @@
+"""The BMC port over Redfish: the one door to sushy.
+
+What sushy does by itself was measured and is overridden here: a dead BMC would cost 27 s (10 retries), each request
+would load the system's CA store (60 ms) unless a minimum TLS version is set, a refused session login would be tried
+again as Basic (a step nearer to lock-out), and an action would be posted up to three times after a time-out. So:
+one attempt per request, TLS 1.2 against the BMC's own CA, session login only, actions through the raw connector
+exactly once on a connection of their own, sessions deleted whatever happens. sushy's task monitor takes a running
+task for a finished one on conformant BMCs: `bmc_redfish_updates` reads tasks itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import sushy
+import sushy.auth
+import sushy.connector
+import sushy.exceptions
+
+from nodeworthy.adapters.bmc_redfish_errors import Phase, translate
+from nodeworthy.adapters.bmc_redfish_inventory import read_firmware, read_inventory
+from nodeworthy.adapters.bmc_redfish_state import read_state, reset_target
+from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, part, text
+from nodeworthy.adapters.bmc_redfish_updates import list_updates, read_update, task_of, update_target
+from nodeworthy.errors import Permanent
+from nodeworthy.evidence.inventory import FirmwareItem, Inventory
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.ports import Clock, SystemState, UpdateState
+from nodeworthy.qualification.sku import BmcProfile, Sku
+
+CONNECT_TIMEOUT_SECONDS = 5
+EFFECT_HEADER = "X-Nodeworthy-Effect"
+QUIRK_NO_EXPAND = "expand-drops-fields"
+QUIRK_NO_KEEP_ALIVE = "no-keep-alive"
+QUIRK_NO_OVERRIDE_MODE = "no-boot-override-mode"
+
+
+class RedfishDirectory:
+    """Opens one session per BMC. `credentials` gives (user, password): neither is kept, logged or put in a message."""
+
+    def __init__(self, credentials: Callable[[], tuple[str, str]], clock: Clock) -> None:
+        self._credentials = credentials
+        self._clock = clock
+
+    @contextmanager
+    def open(self, node: FleetNode, sku: Sku) -> Iterator[RedfishBmc]:
+        """Log in; the session is deleted on the way out. Transient when silent, Permanent when the login is refused."""
+        door = _Door(node, sku.bmc)
+        try:
+            door.log_in(*self._credentials())
+            yield RedfishBmc(door, node, sku.bmc, self._clock)
+        finally:
+            door.close()
+
+
+class _Door:
+    """Every request to one BMC passes here; sushy's errors end here."""
+
+    def __init__(self, node: FleetNode, profile: BmcProfile) -> None:
+        self._node = node
+        self._connector = sushy.connector.Connector(
+            node.bmc.address,
+            verify=node.bmc.ca_file or True,
+            server_side_retries=1,
+            server_side_retries_delay=1,
+            default_request_timeout=profile.read_timeout.total_seconds(),
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            tls_min_version="1.2",
+        )
+        # sushy closes each connection for the sake of BMCs that choke on long ones: here that is a profile's quirk.
+        if QUIRK_NO_KEEP_ALIVE not in profile.quirks:
+            self._connector._session.headers["Connection"] = "keep-alive"
+        self._session: sushy.auth.SessionAuth | None = None
+        self.root: Resource = {}
+
+    def log_in(self, user: str, password: str) -> None:
+        """Create the one session."""
+        session = sushy.auth.SessionAuth(user, password)
+        try:
+            service = sushy.Sushy(
+                self._node.bmc.address, root_prefix=self._node.bmc.root, auth=session, connector=self._connector
+            )
+        except sushy.exceptions.SushyError as error:
+            raise translate(error, self._node, Phase.LOGIN, "logging in") from error
+        self._session = session
+        self.root = service.json
+        # Sushy.__del__ would close the session at a moment of the garbage collector's choice, a second time.
+        service._auth = None
+
+    def close(self) -> None:
+        """Delete the session; a BMC that is gone by now ends it by its own time-out."""
+        if self._session is not None:
+            with suppress(sushy.exceptions.SushyError):
+                self._session.close()
+            self._session = None
+        self._connector.close()
+
+    def get(self, path: str) -> Resource | None:
+        """Read one resource; None for 404."""
+        status, body, _ = self.read(path)
+        return None if status == 404 else body
+
+    def read(self, path: str) -> tuple[int, Resource, Mapping[str, str]]:
+        """Read with status and headers, for resources whose absence or progress is an answer of its own."""
+        try:
+            response = self._connector.get(path)
+        except sushy.exceptions.ResourceNotFoundError:
+            return 404, {}, {}
+        except sushy.exceptions.SushyError as error:
+            raise translate(error, self._node, Phase.READ, f"reading {path}") from error
+        return response.status_code, _body(response), response.headers
+
+    def patch(self, path: str, document: Mapping[str, Any], *, effect_id: str, etag: str) -> None:
+        """Change a resource; sushy walks through the ETag forms that BMCs refuse."""
+        try:
+            self._connector.patch(path, data=document, headers={EFFECT_HEADER: effect_id}, etag=etag or None)
+        except sushy.exceptions.SushyError as error:
+            raise translate(error, self._node, Phase.READ, f"changing {path}") from error
+
+    def act(self, path: str, document: Mapping[str, Any], *, effect_id: str) -> tuple[Resource, Mapping[str, str]]:
+        """Post an action exactly once. OutcomeUnknown when the answer did not come.
+
+        The pool is emptied first: on a kept connection that the BMC has just closed, a lost request and a lost answer
+        look the same. No ETag is sent: BMCs refuse it on actions.
+        """
+        self._connector.close()
+        try:
+            response = self._connector.post(
+                path, data=document, headers={EFFECT_HEADER: effect_id}, allow_reauth=False, server_side_retries_left=0
+            )
+        except sushy.exceptions.SushyError as error:
+            raise translate(error, self._node, Phase.ACTION, f"sending {path.rsplit('/', 1)[-1]}") from error
+        return _body(response), response.headers
+
+
+class RedfishBmc:
+    """One logged-in BMC, on the system that the SKU pins by id; never on "the first" or "the only" one."""
+
+    def __init__(self, door: _Door, node: FleetNode, profile: BmcProfile, clock: Clock) -> None:
+        self._door = door
+        self._node = node
+        self._profile = profile
+        self._clock = clock
+        self._paths: dict[str, str] = {}
+
+    def inventory(self) -> Inventory:
+        """Read components, firmware and neighbours. Permanent when the pinned system is not there."""
+        tree = self._tree()
+        host = self._system(tree)
+        baseboard = None
+        if self._profile.baseboard_id:
+            baseboard = tree.get(self._paths[self._profile.baseboard_id]) if self._has_baseboard() else None
+            if baseboard is None:
+                tree.lacks.append(f"system {self._profile.baseboard_id} (not listed)")
+        inventory = read_inventory(tree, self._door.root, host, baseboard)
+        return replace(inventory, raw={**inventory.raw, "read_at": self._clock.now().isoformat()})
+
+    def firmware(self) -> tuple[FirmwareItem, ...]:
+        """Read the firmware inventory."""
+        return read_firmware(self._tree(), self._door.root)
+
+    def state(self) -> SystemState:
+        """Read power, boot progress, last reset and boot override."""
+        return read_state(self._system(self._tree()))
+
+    def set_boot(self, image_uri: str, *, effect_id: str) -> None:
+        """Boot `image_uri` over HTTP at the next start, once. Idempotent."""
+        system = self._system(self._tree())
+        targets = part(system, "Boot", "BootSourceOverrideTarget@Redfish.AllowableValues")
+        if isinstance(targets, list) and "UefiHttp" not in targets:
+            raise Permanent(
+                f"Setting the boot source of {self._node.name} to HTTP was not tried: its BMC allows only "
+                f"{', '.join(map(str, targets))}; update the BMC or serve the image by PXE."
+            )
+        boot = {
+            "BootSourceOverrideTarget": "UefiHttp",
+            "BootSourceOverrideEnabled": "Once",
+            "HttpBootUri": image_uri,
+        }
+        if QUIRK_NO_OVERRIDE_MODE not in self._profile.quirks:
+            boot["BootSourceOverrideMode"] = "UEFI"
+        etag = text(system, "@odata.etag")
+        self._door.patch(identity(system), {"Boot": boot}, effect_id=effect_id, etag=etag)
+
+    def reset(self, kind: str, *, effect_id: str) -> None:
+        """Send one reset of a ResetType that the BMC lists. OutcomeUnknown when its answer did not come."""
+        tree = self._tree()
+        target = reset_target(tree, self._system(tree), self._node.name, kind)
+        self._door.act(target, {"ResetType": kind}, effect_id=effect_id)
+
+    def start_update(self, item: FirmwareItem, image_uri: str, *, effect_id: str) -> str:
+        """Send one SimpleUpdate for this item and return its task's URI ("" when the BMC names none)."""
+        target = update_target(self._tree(), self._door.root, self._node.name)
+        protocol = image_uri.split(":", 1)[0].upper()
+        document = {"ImageURI": image_uri, "TransferProtocol": protocol, "Targets": [item.uri]}
+        return task_of(*self._door.act(target, document, effect_id=effect_id))
+
+    def update_state(self, task: str) -> UpdateState:
+        """Read one update task; one that vanished is no longer running and left its outcome to the version."""
+        return read_update(task, *self._door.read(task)[:2]) if task else read_update(task, 404, {})
+
+    def updates(self) -> tuple[UpdateState, ...]:
+        """Read all tasks that the BMC still knows."""
+        return list_updates(self._tree(), self._door.root)
+
+    def _tree(self) -> Tree:
+        announced = part(self._door.root, "ProtocolFeaturesSupported", "ExpandQuery", "Levels") is True
+        return Tree(self._door.get, expand=announced and QUIRK_NO_EXPAND not in self._profile.quirks)
+
+    def _system(self, tree: Tree) -> Resource:
+        """Read the pinned system, and only that: its neighbours may be off or not its own."""
+        if not self._paths:
+            collection = tree.follow(self._door.root, "Systems")
+            links = [identity(member) for member in part(collection, "Members") or ()]
+            self._paths = {path.rstrip("/").rsplit("/", 1)[-1]: path for path in links if path}
+        path = self._paths.get(self._profile.system_id)
+        system = tree.get(path) if path else None
+        if system is None:
+            seen = ", ".join(sorted(self._paths)) or "none at all"
+            raise Permanent(
+                f"System {self._profile.system_id} of {self._node.name} was looked for and its BMC lists {seen}: check "
+                f"the BMC address in the manifest, or the system id that SKU {self._node.sku} pins."
+            )
+        return system
+
+    def _has_baseboard(self) -> bool:
+        return self._profile.baseboard_id in self._paths
+
+
+def _body(response: Any) -> Resource:
+    """Return the JSON body; empty where there is none or it is no object (204, HTML of a rebooting BMC)."""
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}

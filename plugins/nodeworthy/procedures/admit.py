@@ -1,0 +1,87 @@
+"""Admit: the one step that takes our taints off. It starts by a person's own run of the admit DAG.
+
+The ledger checks both qualifications, the certificate and holds in the transaction that moves the node; the taints go
+after that. A crash in between leaves a node in service that is still tainted, which the next call puts right.
+"""
+
+from __future__ import annotations
+
+from nodeworthy.errors import OutcomeUnknown, Refused
+from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.records import Lease
+from nodeworthy.lifecycle.rows import Projection
+from nodeworthy.ports import ClusterNode, Work
+from nodeworthy.procedures.effect import PROVEN, Case
+from nodeworthy.procedures.outcome import Done
+from nodeworthy.procedures.plan import OBSERVE
+from nodeworthy.procedures.progress import begin
+
+EVENT = "admit"
+ADMISSION = "admission"
+
+
+def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
+    """Bring a standby node into service. Raises Refused with the guard's sentence."""
+    case = Case(lease, node, work, work.library.sku(node.sku))
+    done = begin(EVENT, node, work)
+    if done is None:
+        _allowed(case)
+        seen = _same_boot(case)
+        effect = case.intend(ADMISSION, f"{EVENT}/1", {"boot_id": seen.boot_id, "uid": seen.uid})
+        work.say(f"Admitting {node.name} (effect {effect.id}): boot id {seen.boot_id}, image {seen.image}.")
+        work.ledger.advance(lease, EVENT, {"boot_id": seen.boot_id})
+    admitted = _project(case)
+    newest = case.newest(ADMISSION, EVENT)
+    if newest is not None:
+        case.settle(newest, PROVEN, {"uid": admitted.uid, "resource_version": admitted.resource_version})
+    summary = f"{node.name} is in service: none of our taints is left and it carries the qualified label."
+    work.say(summary)
+    return Done(summary, {"node_uid": admitted.uid})
+
+
+def _allowed(case: Case) -> None:
+    if case.work.library.policy(case.node.pool)["actions"]["admit"] == OBSERVE:
+        raise Refused(
+            f"The policy of pool {case.node.pool} only observes admit, so {case.node.name} stays in standby: set the "
+            "class to approve or auto in include/policies."
+        )
+
+
+def _same_boot(case: Case) -> ClusterNode:
+    """Any boot voids what was proven about the platform, even one that nobody told us of."""
+    name = case.node.name
+    seen = case.work.cluster.node(name)
+    if seen is None or not seen.ready:
+        state = "has no Node object" if seen is None else "is not Ready"
+        raise Refused(f"{name} {state} in Kubernetes: bring it back before it is admitted.")
+    proven = {one.boot_id for one in case.work.ledger.qualifications(name) if one.scope is Scope.PLATFORM}
+    if proven and seen.boot_id not in proven:
+        raise Refused(
+            f"{name} runs under boot id {seen.boot_id} and was verified under {', '.join(sorted(proven))}: it booted "
+            "since, so requalify it."
+        )
+    return seen
+
+
+def _project(case: Case) -> ClusterNode:
+    """Take our taints off, put the label on, and prove both by reading."""
+    name = case.node.name
+    projection = case.work.library.lifecycle().projection("in_service")
+    seen = case.work.cluster.node(name)
+    if seen is None or not _shows(seen, projection, case):
+        case.work.cluster.project(name, taints=projection.taints, labels=projection.labels, episode=case.lease.episode)
+        seen = case.work.cluster.node(name)
+    if seen is None or not _shows(seen, projection, case):
+        raise OutcomeUnknown(
+            f"{name} was admitted and its Node does not show it: look at its taints and labels, then clear this task."
+        )
+    return seen
+
+
+def _shows(seen: ClusterNode, projection: Projection, case: Case) -> bool:
+    lifecycle = case.work.library.lifecycle()
+    ours = {taint.key for row in lifecycle.milestones for taint in row.projection.taints}
+    carried = {taint.key for taint in seen.taints} & ours
+    labels = all(seen.labels.get(key) == value for key, value in projection.labels.items())
+    return carried == {taint.key for taint in projection.taints} and labels

@@ -1,0 +1,66 @@
+"""Intent, act, prove: what every procedure does around an action on the world.
+
+An effect is written down before it is sent and settled when it is proven. A process may die between any two of these
+lines, so a procedure that finds its effect written down looks at the world before it acts. Each effect belongs to an
+attempt (`boot_validation/1`): a failed attempt stays in the record, and the next one, which somebody asked for by
+clearing the task, gets a number of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.records import Effect, Lease
+from nodeworthy.ports import Work
+from nodeworthy.qualification.sku import Sku
+
+CONNECT_ALLOWANCE = timedelta(seconds=10)
+
+INTENDED = "intended"
+PROVEN = "proven"
+FAILED = "failed"
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a procedure works with: whose lease, which node of which SKU, through which ports."""
+
+    lease: Lease
+    node: FleetNode
+    work: Work
+    sku: Sku
+
+    def newest(self, kind: str, step: str) -> Effect | None:
+        """Return the newest effect of a kind that `step` wrote in this episode."""
+        found = [
+            effect
+            for effect in self.work.ledger.effects(self.node.name, episode=self.lease.episode)
+            if effect.kind == kind and effect.key.rsplit("/", 1)[0] == step
+        ]
+        return max(found, key=lambda effect: int(effect.key.rsplit("/", 1)[1]), default=None)
+
+    def attempt(self, kind: str, step: str) -> str:
+        """Return the key of the attempt that goes on: the newest one, or the next when that one ended badly."""
+        newest = self.newest(kind, step)
+        if newest is None:
+            return f"{step}/1"
+        number = int(newest.key.rsplit("/", 1)[1])
+        return f"{step}/{number + 1}" if newest.status in (FAILED, UNKNOWN) else newest.key
+
+    def intend(self, kind: str, key: str, detail: Mapping[str, Any]) -> Effect:
+        """Write an effect down, or return it as it was written; `fresh` tells the two apart."""
+        return self.work.ledger.intend(self.lease, kind, key, detail)
+
+    def settle(self, effect: Effect, status: str, proof: Mapping[str, Any]) -> Effect:
+        """Write an effect's outcome down, once."""
+        return self.work.ledger.settle(self.lease, effect, status, proof) if effect.status == INTENDED else effect
+
+    @property
+    def settle_time(self) -> timedelta:
+        """How long a request of a process that died may still be on its way to the BMC."""
+        return self.sku.bmc.read_timeout + CONNECT_ALLOWANCE

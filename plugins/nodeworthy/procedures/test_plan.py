@@ -1,0 +1,143 @@
+"""Test plan: what the probe runs on this node, and under which nonce its result will be accepted.
+
+The plan that was handed out is kept in the episode's record: a task that runs again hands out the same plan (its pod
+may still be running), and a result is compared with exactly what was asked. Once a result was taken in, the next plan
+has a fresh nonce.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from nodeworthy.errors import Refused, Transient
+from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.path import Stage, onboarding_stages
+from nodeworthy.lifecycle.records import Effect, Lease, NodeRecord
+from nodeworthy.ports import ClusterNode, Work
+from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
+from nodeworthy.procedures.progress import begin, record_of
+from nodeworthy.procedures.reset import RESET
+from nodeworthy.qualification.suites import TestSpec
+
+PLAN = "test-plan"
+BOOT_STEPS = {Scope.HARDWARE: "boot_validation", Scope.PLATFORM: "provision"}
+QUOTE = "attest.quote"
+QUOTE_TEST: Mapping[str, Any] = {"test": QUOTE, "tool": "tpm2_quote", "arguments": [], "timeout_seconds": 120}
+
+
+def proven(lease: Lease, record: NodeRecord, work: Work, scope: Scope) -> str | None:
+    """Return a sentence when no test needs to run: the scope is qualified, or a result waits for its judgement."""
+    node = record.node
+    stage = _stage(work, scope)
+    if work.library.lifecycle().has_reached(record.milestone, stage.ends):
+        return f"{node.name} is {record.milestone}: the {scope} scope was proven before and is not tested again."
+    newest = Case(lease, node, work, work.library.sku(node.sku)).newest(PLAN, scope.value)
+    if newest is None or newest.status != PROVEN:
+        return None
+    nonce = newest.detail["plan"]["nonce"]
+    waiting = [one for one in work.ledger.results(run=lease.run, scope=scope) if one.node == node.name]
+    seen = work.cluster.node(node.name)
+    for result in waiting:
+        if result.document.get("nonce") == nonce and seen is not None and seen.boot_id == newest.detail["boot_id"]:
+            return (
+                f"{node.name} has a result of suite {result.suite} that waits for its judgement ({result.bundle.path})."
+            )
+    return None
+
+
+def test_plan(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, suite: str) -> dict[str, Any]:
+    """Return the `nodeworthy.plan/1` for a node. Refused when the node does not stand where this scope is tested."""
+    _stands_right(node, work, scope)
+    case = Case(lease, node, work, work.library.sku(node.sku))
+    seen = _ready_node(case, scope)
+    newest = case.newest(PLAN, scope.value)
+    if newest is not None and _still_good(newest, seen, suite):
+        plan: dict[str, Any] = dict(newest.detail["plan"])
+        return plan
+    if newest is None:
+        nonce, number = work.ledger.nonce(lease, scope.value), 1
+    else:
+        nonce, number = work.ledger.renew_nonce(lease, scope.value), int(newest.key.rsplit("/", 1)[1]) + 1
+    plan = _document(case, scope, suite, nonce)
+    effect = case.intend(PLAN, f"{scope.value}/{number}", {"plan": plan, "boot_id": seen.boot_id})
+    names = ", ".join(test["test"] for test in plan["tests"])
+    work.say(f"Test plan of {node.name}: suite {suite}, {names}; nonce {nonce[:12]}, boot id {seen.boot_id}.")
+    return dict(effect.detail["plan"])
+
+
+def plan_sha256(plan: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the plan's text as the pod gets it (Python's default JSON form)."""
+    return sha256(json.dumps(plan).encode()).hexdigest()
+
+
+def _stage(work: Work, scope: Scope) -> Stage:
+    stages = onboarding_stages(work.library.lifecycle())
+    return next(stage for stage in stages if stage.judges is scope)
+
+
+def _stands_right(node: FleetNode, work: Work, scope: Scope) -> None:
+    """Refuse unless the node stands at a row of this scope's stage."""
+    stage = _stage(work, scope)
+    milestone = record_of(node, work).milestone
+    at = [row for row in stage.rows if row.from_ == milestone]
+    if not at:
+        begin(stage.rows[0].event, node, work)
+        raise Refused(f"{node.name} is {milestone} and suite tests of the {scope} scope begin at {stage.begins}.")
+
+
+def _ready_node(case: Case, scope: Scope) -> ClusterNode:
+    """Return the Ready Node; a boot that nobody ordered sends the node back to where its proof is lost."""
+    name = case.node.name
+    seen = case.work.cluster.node(name)
+    if seen is None or not seen.ready:
+        state = "has no Node object" if seen is None else "is not Ready"
+        raise Transient(f"{name} {state}, so its tests cannot start: look at its kubelet; try again in 30 s.")
+    ordered = case.newest(RESET, BOOT_STEPS[scope])
+    if ordered is not None and ordered.status == PROVEN and seen.boot_id != ordered.proof["boot_id"]:
+        reason = (
+            f"{name} runs under boot id {seen.boot_id} where {ordered.proof['boot_id']} was proven: it booted by "
+            "itself; find out why, then run it again from the validation boot."
+        )
+        case.work.ledger.advance(case.lease, "interrupt", {"reason": reason})
+        raise Refused(reason)
+    return seen
+
+
+def _still_good(newest: Effect, seen: ClusterNode, suite: str) -> bool:
+    return (
+        newest.status == INTENDED
+        and newest.detail["boot_id"] == seen.boot_id
+        and newest.detail["plan"]["suite"] == suite
+    )
+
+
+def _document(case: Case, scope: Scope, suite: str, nonce: str) -> dict[str, Any]:
+    tests = [_test(spec) for spec in case.work.library.suite(suite).tests if spec.test != QUOTE]
+    if scope is Scope.PLATFORM:
+        tests.insert(0, dict(QUOTE_TEST))
+    return {
+        "schema": "nodeworthy.plan/1",
+        "node": case.node.name,
+        "serial": case.node.serial,
+        "episode": case.lease.episode,
+        "nonce": nonce,
+        "suite": suite,
+        "sku": case.sku.name,
+        "expect": {"gpus": case.sku.gpus, "nvlinks_per_gpu": case.sku.nvlinks_per_gpu},
+        "tests": tests,
+    }
+
+
+def _test(spec: TestSpec) -> dict[str, Any]:
+    return {
+        "test": spec.test,
+        "tool": spec.tool,
+        "arguments": list(spec.arguments),
+        "environment": dict(spec.environment),
+        "timeout_seconds": spec.timeout.total_seconds(),
+        "parameters": dict(spec.parameters),
+    }
