@@ -1,0 +1,151 @@
+"""all_reduce_perf of nccl-tests 2.13 and later, with NCCL's own INFO lines on request."""
+
+from __future__ import annotations
+
+import os
+import random
+from itertools import pairwise
+from typing import Any
+
+from lab.tools.view import NodeView, Output, disturbed
+
+_SUFFIXES = {"K": 1024, "M": 1024**2, "G": 1024**3}
+_SECONDS_TO_START = 6.0
+_CHANNELS = 16
+
+
+class _Options:
+    """The flags that matter: sizes, factor, GPUs, check, iterations."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        pairs = dict(zip(arguments[::2], arguments[1::2], strict=False))
+        self.smallest = _bytes(pairs.get("-b", pairs.get("--minbytes", "32M")))
+        self.largest = _bytes(pairs.get("-e", pairs.get("--maxbytes", "32M")))
+        self.factor = max(int(pairs.get("-f", pairs.get("--stepfactor", "2"))), 2)
+        self.gpus = int(pairs.get("-g", pairs.get("--ngpus", "1")))
+        self.check = int(pairs.get("-c", pairs.get("--check", "1")))
+        self.iterations = int(pairs.get("-n", pairs.get("--iters", "20")))
+        self.warmup = int(pairs.get("-w", pairs.get("--warmup_iters", "5")))
+
+    def sizes(self) -> list[int]:
+        """Every message size of the sweep, in bytes."""
+        sizes = [self.smallest]
+        while sizes[-1] * self.factor <= self.largest:
+            sizes.append(sizes[-1] * self.factor)
+        return sizes
+
+
+def _bytes(text: str) -> int:
+    suffix = text[-1:].upper()
+    return int(text[:-1]) * _SUFFIXES[suffix] if suffix in _SUFFIXES else int(text)
+
+
+def run(_tool: str, arguments: list[str], view: NodeView) -> Output:
+    """Render one run."""
+    options = _Options(arguments)
+    if options.gpus > len(view.gpus):
+        text = f"{view.document['node']}: Test CUDA failure common.cu:1018 'invalid device ordinal'\n"
+        return Output(text, 2, 2.0, uses_gpu=True)
+    attempt = view.attempt("all_reduce_perf")
+    noise = view.noise("all_reduce_perf " + " ".join(arguments), attempt)
+    truth: dict[str, Any] = view.document["bandwidth"]["all_reduce"]
+    rows = [_row(size, options, truth, noise) for size in options.sizes()]
+    lines = _header(options, view) + _info(options, truth, view) + _TABLE_HEAD + [row.text for row in rows]
+    wrong = int(truth.get("wrong", 0)) if options.check else 0
+    average = sum(row.bus for row in rows) / len(rows)
+    lines += [f"# Out of bounds values : {1 if wrong else 0} {'FAILED' if wrong else 'OK'}",
+              f"# Avg bus bandwidth    : {average:.6g} ", "#"]  # fmt: skip
+    if wrong:
+        lines.append(f"\n .. {view.document['node']} pid 4711: Test failure common.cu:401")
+    work = sum(row.microseconds for row in rows) / 1e6 * (options.iterations + options.warmup) * 2
+    return Output("\n".join(lines) + "\n", 1 if wrong else 0, _SECONDS_TO_START + work, uses_gpu=True)
+
+
+_HALF = "     time   algbw   busbw #wrong"
+_UNITS = "     (us)  (GB/s)  (GB/s)       "
+_TABLE_HEAD = [
+    "#",
+    f"#{'out-of-place':>74}{'in-place':>31}{'':10}",
+    "#       size         count      type   redop    root" + _HALF + _HALF,
+    "#        (B)    (elements)                          " + _UNITS + _UNITS,
+]
+
+
+def _header(options: _Options, view: NodeView) -> list[str]:
+    lines = [
+        f"# nThread 1 nGpus {options.gpus} minBytes {options.smallest} maxBytes {options.largest} "
+        f"step: {options.factor}(factor) warmup iters: {options.warmup} iters: {options.iterations} agg iters: 1 "
+        f"validation: {options.check} graph: 0",
+        "#",
+        "# Using devices",
+    ]
+    for rank, gpu in enumerate(view.gpus[: options.gpus]):
+        bus = gpu["pci_bus_id"].split(":")[1].lower()
+        lines.append(f"#  Rank {rank:>2} Group  0 Pid {4711:>6} on {view.document['node']:>10} device {rank:>2} "
+                     f"[0x{bus}] {gpu['name']}")  # fmt: skip
+    return lines
+
+
+def _info(options: _Options, truth: dict[str, Any], view: NodeView) -> list[str]:
+    version = view.image.get("nccl", "2.27.3")
+    if os.environ.get("NCCL_DEBUG", "").upper() not in ("INFO", "TRACE"):
+        return [f"NCCL version {version}+cuda{view.image.get('cuda', '12.4')}"] if os.environ.get("NCCL_DEBUG") else []
+    who = f"{view.document['node']}:4711"
+    transport = truth.get("transport", "NVLS")
+    nvls = _CHANNELS if transport == "NVLS" else 0
+    path = {"NVLS": "P2P/CUMEM", "NVLink": "P2P/CUMEM", "P2P": "P2P/CUMEM", "SHM": "SHM/direct/direct",
+            "NET/IB": "NET/IB/0/GDRDMA"}.get(transport, transport)  # fmt: skip
+    lines = [f"{who}:4711 [0] NCCL INFO NCCL version {version}+cuda{view.image.get('cuda', '12.4')}"]
+    for rank in range(options.gpus):
+        head = f"{who}:{4720 + rank} [{rank}] NCCL INFO "
+        lines.append(head + f"NVLS multicast support is {'' if nvls else 'not '}available on dev {rank}")
+        peer = (rank + 1) % options.gpus
+        lines += [head + f"Channel {channel:02d}/0 : {rank}[{rank}] -> {peer}[{peer}] via {path}"
+                  for channel in range(0, _CHANNELS, 8)]  # fmt: skip
+        lines.append(head + f"{_CHANNELS} coll channels, 0 collnet channels, {nvls} nvls channels, "
+                     f"{_CHANNELS} p2p channels, {_CHANNELS} p2p channels per peer")  # fmt: skip
+        lines.append(head + f"ncclCommInitAll comm 0x5600{rank:04x} rank {rank} nranks {options.gpus} cudaDev {rank} "
+                     f"nvmlDev {rank} busId {rank + 1}b000 - Init COMPLETE")  # fmt: skip
+    return lines
+
+
+class _Row:
+    """One printed line with the figures that the footer and the run time need."""
+
+    def __init__(self, text: str, bus: float, microseconds: float) -> None:
+        self.text, self.bus, self.microseconds = text, bus, microseconds
+
+
+def _row(size: int, options: _Options, truth: dict[str, Any], noise: random.Random) -> _Row:
+    elements = size // 4
+    nominal = _bus_bandwidth(size, truth["bus_bandwidth_gbps_by_bytes"])
+    halves = [_half(size, disturbed(nominal, noise), options, truth) for _ in range(2)]
+    text = f"{elements * 4:>12}  {elements:>12}     float     sum      -1" + "".join(half.text for half in halves)
+    return _Row(text, sum(half.bus for half in halves) / 2, sum(half.microseconds for half in halves) / 2)
+
+
+def _half(size: int, bus: float, options: _Options, truth: dict[str, Any]) -> _Row:
+    factor = 2 * (options.gpus - 1) / options.gpus
+    algorithm = bus / factor if factor else bus
+    microseconds = size / algorithm / 1000 if algorithm else 1.0
+    printed = _time(microseconds)
+    algorithm = size / microseconds / 1000
+    wrong = f"{int(truth.get('wrong', 0)):>5}" if options.check else "  N/A"
+    return _Row(f"  {printed}  {algorithm:6.2f}  {algorithm * factor:6.2f}  {wrong}", algorithm * factor, microseconds)
+
+
+def _time(microseconds: float) -> str:
+    if microseconds >= 10000:
+        return f"{microseconds:7.0f}"
+    return f"{microseconds:7.1f}" if microseconds >= 100 else f"{microseconds:7.2f}"
+
+
+def _bus_bandwidth(size: int, points: dict[str, float]) -> float:
+    """Interpolated between the sizes that the ground truth names."""
+    known = sorted((int(bytes_), gbps) for bytes_, gbps in points.items())
+    if size <= known[0][0]:
+        return max(known[0][1] * size / known[0][0], 0.01)
+    for (low, low_gbps), (high, high_gbps) in pairwise(known):
+        if size <= high:
+            return low_gbps + (high_gbps - low_gbps) * (size - low) / (high - low)
+    return known[-1][1]

@@ -1,0 +1,121 @@
+"""Runs one fake tool: ``main.py TOOL [arguments ...]``.
+
+Kept apart from the rendering so that the faults of a tool (it hangs, crashes, prints half or
+garbage) and captured outputs work the same way for every one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from lab.tools.view import NodeView, Output, load
+
+_MODULES = {
+    "dcgmi": "dcgmi",
+    "nvidia-smi": "nvidia_smi",
+    "nvbandwidth": "nvbandwidth",
+    "all_reduce_perf": "all_reduce_perf",
+    "lldpcli": "lldpcli",
+    "dmesg": "dmesg",
+    "tpm2_quote": "tpm2",
+    "tpm2_pcrread": "tpm2",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Play one tool; its exit code is the real tool's."""
+    tool, rest = Path(arguments[0]).name, arguments[1:]
+    try:
+        view = load()
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"{tool}: the lab's node view cannot be read ({error})\n")
+        return 127
+    output = _replayed(tool, rest, view) or import_module(f"lab.tools.{_MODULES[tool]}").run(tool, rest, view)
+    fault = view.document.get("tool_faults", {}).get(tool)
+    if output.uses_gpu:
+        _log_under_load(view)
+    if fault == "hang":
+        _hang()
+    time.sleep(output.seconds / view.speed)
+    text = _spoil(output.text, fault, view)
+    sys.stderr.write(output.error)
+    _print(text)
+    if fault == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return output.exit_code
+
+
+def _replayed(tool: str, arguments: list[str], view: NodeView) -> Output | None:
+    """A captured output, if the node is backed by captures that hold this tool.
+
+    The view names a folder. Its ``index.json`` maps a tool to entries of ``match`` (a part of the
+    command line), ``file`` and ``exit_code``; without an index ``<tool>.txt`` or ``<tool>.json`` is
+    printed whatever the arguments.
+    """
+    place = view.document.get("replay_tools")
+    if not place:
+        return None
+    folder = view.folder / str(place)
+    line = " ".join(arguments)
+    for entry in _entries(folder, tool):
+        if entry.get("match", "") in line:
+            text = (folder / entry["file"]).read_text("utf-8", "surrogateescape")
+            return Output(text, int(entry.get("exit_code", 0)), uses_gpu=True)
+    return None
+
+
+def _entries(folder: Path, tool: str) -> list[dict[str, Any]]:
+    index = folder / "index.json"
+    if index.exists():
+        entries: list[dict[str, Any]] = json.loads(index.read_text("utf-8")).get(tool, [])
+        return entries
+    names = [f"{tool}{suffix}" for suffix in (".txt", ".json") if (folder / f"{tool}{suffix}").exists()]
+    return [{"file": name} for name in names]
+
+
+def _log_under_load(view: NodeView) -> None:
+    lines = view.document.get("kernel_log_under_load", [])
+    if not lines:
+        return
+    try:
+        with (view.folder / "kmsg").open("a", encoding="utf-8") as stream:
+            stream.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        sys.stderr.write(f"lab: the kernel log cannot be written ({error})\n")
+
+
+def _hang() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as a process that waits for a lost GPU
+    while True:
+        time.sleep(3600)
+
+
+def _spoil(text: str, fault: str | None, view: NodeView) -> str:
+    if fault in ("truncate", "crash"):
+        return text[: len(text) * 3 // 5]
+    if fault == "garbage":
+        noise = random.Random(str(view.document.get("boot_id")))
+        return "".join(noise.choice('\x00\x07\x1b[{}":,0123456789abcXYZ \n\ufffd') for _ in range(4000))
+    return text
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,48 @@
+"""New and old Xid and SXid events, from the kernel log cut at the start of the plan."""
+
+from __future__ import annotations
+
+from nodeworthy_probe.kernel_source import Split
+from nodeworthy_probe.parsers import kernel_log
+from nodeworthy_probe.parsers.kernel_log import KernelEvent, KernelReport
+from nodeworthy_probe.records import Finding, Measurement, Reading, missing
+
+from .context import Context, component_at
+
+_MOST_FINDINGS = 200
+_METRICS = ("xid_new", "sxid_new", "xid_since_boot")
+
+
+def read(split: Split, context: Context) -> Reading:
+    """Three counts of the node and a finding per event; without a boundary nothing is counted."""
+    if split.problem:
+        rows = tuple(missing("node", metric, "count") for metric in _METRICS)
+        return Reading(rows, problem=split.problem)
+    before = kernel_log.parse("\n".join(split.before))
+    after = kernel_log.parse("\n".join(split.after))
+    counts = (len(after.of("xid")), len(after.of("sxid")), len(before.of("xid")) + len(after.of("xid")))
+    rows = tuple(Measurement("node", metric, float(count), "count")
+                 for metric, count in zip(_METRICS, counts, strict=True))  # fmt: skip
+    findings = [_finding(event, "test", context) for event in after.events]
+    findings += [_finding(event, "before", context) for event in before.events]
+    return Reading(rows, findings=tuple(findings[:_MOST_FINDINGS]), lines=_lines(split, before, after))
+
+
+def _finding(event: KernelEvent, during: str, context: Context) -> Finding:
+    return Finding(
+        event.name, component_at(event.pci, context), "kernel.log", during, event.line[:1000], event.severity
+    )
+
+
+def _lines(split: Split, before: KernelReport, after: KernelReport) -> tuple[str, ...]:
+    lines = [
+        f"{len(split.after)} new lines since the plan began: {len(after.of('xid'))} Xid, {len(after.of('sxid'))} SXid; "
+        f"{len(split.before)} lines from before: {len(before.of('xid'))} Xid, {len(before.of('sxid'))} SXid"
+    ]
+    lines += [f"new: {event.line}"[:300] for event in after.events[:10]]
+    lines += [
+        f"PCIe link of {link.pci} gives {link.available_gbit} of {link.capable_gbit} Gb/s"
+        for report in (before, after)
+        for link in report.limited_links
+    ]
+    return tuple(lines)

@@ -1,0 +1,148 @@
+"""Runs the tests of a plan one after another and gathers what they say.
+
+One tool runs at a time. A tool that is missing, hangs, crashes or prints something unreadable
+costs its own rows and nothing else. The kernel log is marked before the first tool starts and
+read after the last one has ended, wherever its test stands in the plan.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import kernel_source
+from .kernel_source import KernelLog
+from .plan import Plan, TestSpec
+from .process import ToolRun, run_tool
+from .readings import attestation, bandwidth, collective, gpu_diag, gpu_identity, kernel
+from .readings.context import Context, Interpreter
+from .records import Execution, Reading
+
+_INTERPRETERS: dict[str, Interpreter] = {
+    "nvml": gpu_identity.read,
+    "dcgmi": gpu_diag.read,
+    "nvbandwidth": bandwidth.read,
+    "all_reduce_perf": collective.read,
+    "all_gather_perf": collective.read,
+    "reduce_scatter_perf": collective.read,
+    "alltoall_perf": collective.read,
+}
+KERNEL_LOG = "kernel-log"
+_QUOTE = "tpm2_quote"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One test: how its tool ended and what the output says."""
+
+    number: int
+    spec: TestSpec
+    command: tuple[str, ...]
+    execution: Execution
+    exit_code: int | None
+    duration_seconds: float
+    reason: str | None
+    raw: bytes
+    reading: Reading
+
+
+@dataclass
+class Suite:
+    """One run of a plan. ``stopping`` turns true when the probe is asked to end early."""
+
+    plan: Plan
+    stopping: Callable[[], bool] = lambda: False
+    started: Callable[[int, TestSpec, tuple[str, ...]], None] = lambda number, spec, command: None
+    ended: Callable[[Outcome], None] = lambda outcome: None
+    _gpu_by_pci: dict[str, int] = field(default_factory=dict)
+
+    def run(self) -> list[Outcome]:
+        """All outcomes, in the order of the plan."""
+        mark = kernel_source.read_log()
+        numbered = list(enumerate(self.plan.tests, start=1))
+        outcomes = [self._run_one(number, spec) for number, spec in numbered if spec.tool != KERNEL_LOG]
+        outcomes += [self._read_kernel(number, spec, mark) for number, spec in numbered if spec.tool == KERNEL_LOG]
+        return sorted(outcomes, key=lambda outcome: outcome.number)
+
+    def _run_one(self, number: int, spec: TestSpec) -> Outcome:
+        context = Context(self.plan, spec, self._gpu_by_pci)
+        with tempfile.TemporaryDirectory(prefix="nodeworthy-") as folder:
+            command, interpret = _prepare(context, Path(folder))
+            self.started(number, spec, command)
+            if self.stopping() or interpret is None:
+                reason = (
+                    f"this probe knows no tool {spec.tool!r}" if interpret is None else "the probe was asked to end"
+                )
+                outcome = Outcome(number, spec, command, Execution.SKIPPED, None, 0.0, reason, b"",
+                                  interpret("", context) if interpret else Reading())  # fmt: skip
+            else:
+                outcome = _judge_run(number, context, self._run_tool(command, spec), interpret)
+        if spec.tool == "nvml":
+            self._gpu_by_pci.update(gpu_identity.gpu_by_pci(outcome.reading))
+        self.ended(outcome)
+        return outcome
+
+    def _run_tool(self, command: tuple[str, ...], spec: TestSpec) -> ToolRun:
+        return run_tool(command, spec.timeout_seconds, spec.environment, self.stopping)
+
+    def _read_kernel(self, number: int, spec: TestSpec, mark: KernelLog) -> Outcome:
+        self.started(number, spec, (KERNEL_LOG, mark.source))
+        later = kernel_source.read_log()
+        split = kernel_source.split_at(mark, later)
+        reading = kernel.read(split, Context(self.plan, spec, self._gpu_by_pci))
+        raw = "\n".join([*split.after, "--- lines from before the plan ---", *split.before]) + "\n"
+        execution = Execution.COMPLETED if reading.problem is None else Execution.UNPARSABLE
+        if later.problem:
+            execution = Execution.TOOL_MISSING
+        outcome = Outcome(number, spec, (KERNEL_LOG, later.source), execution, None, 0.0, reading.problem,
+                          raw.encode("utf-8"), reading)  # fmt: skip
+        self.ended(outcome)
+        return outcome
+
+
+def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpreter | None]:
+    spec = context.test
+    if spec.tool == "nvml":
+        return (sys.executable, "-m", "nodeworthy_probe.nvml_snapshot"), gpu_identity.read
+    if spec.tool == _QUOTE:
+        command = tuple(attestation.command(context, folder))
+        return command, lambda text, given: attestation.read(text, given, folder)
+    return (spec.tool, *spec.arguments), _INTERPRETERS.get(spec.tool)
+
+
+def _judge_run(number: int, context: Context, run: ToolRun, interpret: Interpreter) -> Outcome:
+    execution, reason = _execution_of(run, context.test)
+    # The output of a tool that did not end by itself is kept as evidence and never read as figures.
+    reading = interpret(run.text if execution is Execution.COMPLETED else "", context)
+    if execution is Execution.COMPLETED and reading.problem:
+        execution = Execution.CRASHED if run.exit_code and not run.stdout.strip() else Execution.UNPARSABLE
+        reason = reading.problem if execution is Execution.UNPARSABLE else _last_words(run)
+    elif execution is Execution.COMPLETED and run.exit_code:
+        reason = f"{context.test.tool} ended with exit code {run.exit_code} and a complete output"
+    return Outcome(number, context.test, run.command, execution, run.exit_code, round(run.duration_seconds, 3), reason,
+                   run.raw, reading)  # fmt: skip
+
+
+def _execution_of(run: ToolRun, spec: TestSpec) -> tuple[Execution, str | None]:
+    if run.exit_code is None:
+        if shutil.which(run.command[0]) is None:
+            return Execution.TOOL_MISSING, f"{run.command[0]} is not on this node's PATH"
+        return Execution.CRASHED, f"{run.command[0]} cannot be started: {run.start_error}"
+    if run.interrupted:
+        return Execution.SKIPPED, "the probe was asked to end while the tool ran"
+    if run.timed_out:
+        return Execution.TIMED_OUT, f"no end after {spec.timeout_seconds:g} s; the tool was stopped"
+    if run.exit_code < 0:
+        return Execution.CRASHED, f"the tool was ended by signal {-run.exit_code}"
+    if run.overflowed:
+        return Execution.UNPARSABLE, "the tool printed more than the probe keeps"
+    return Execution.COMPLETED, None
+
+
+def _last_words(run: ToolRun) -> str:
+    words = run.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"exit code {run.exit_code} without output" + (f": {words[-1][:200]}" if words else "")
