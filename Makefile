@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
+export PYTHONPATH := plugins:probe:.
 STAMP  := $(VENV)/.installed
 UV     := 0.13.9
 
@@ -27,7 +28,7 @@ down:
 check: setup
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	cd plugins && PYTHONPATH=.:../probe:.. ../$(VENV)/bin/lint-imports --config ../pyproject.toml
+	$(VENV)/bin/lint-imports
 	$(VENV)/bin/mypy -p nodeworthy -p lab -p stack -p nodeworthy_probe
 	$(PY) -m pytest -m "not long" tests
 
@@ -39,7 +40,7 @@ format: setup
 	$(VENV)/bin/ruff check --fix .
 
 docs: setup
-	cd plugins && PYTHONPATH=. ../$(PY) -m nodeworthy documents
+	$(PY) -m nodeworthy documents
 
 screenshot: setup
 	$(PY) -m stack.screenshot

@@ -25,6 +25,7 @@ class Stack:
         self.layout.prepare()
         self.start_lab(fleet=fleet, speed=speed, nodes=nodes)
         env = self.environment()
+        self.nodeworthy("ledger", "upgrade")
         airflow.migrate(self.layout, env)
         airflow.start(self.groups, env)
         return airflow.wait_until_healthy(self.layout, self.groups)
@@ -40,6 +41,15 @@ class Stack:
         result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
         if result.returncode:
             raise SystemExit(f"`lab {' '.join(arguments)}` failed: {(result.stderr or result.stdout).strip()}")
+        return result.stdout
+
+    def nodeworthy(self, *arguments: str) -> str:
+        """Run one command of the product's command line on this stack and return what it prints."""
+        command = [sys.executable, "-m", "nodeworthy", *arguments]
+        env = {**self.environment(), "PYTHONPATH": str(REPOSITORY / "plugins")}
+        result = subprocess.run(command, env=env, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise SystemExit(f"`nodeworthy {' '.join(arguments)}` failed: {result.stderr.strip()}")
         return result.stdout
 
     def environment(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -151,7 +151,7 @@ class LazyWork:
         return getattr(self._wiring, name)
 
 
-def _bmc_credentials() -> Sequence[str]:
+def _bmc_credentials() -> tuple[str, str]:
     bmc = connection(BMC_CONNECTION)
     return (bmc.login or "", bmc.password or "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseOperator, Context
 
@@ -48,12 +48,13 @@ class ProcedureOperator(BaseOperator):
             self._wait(outcome)
         return receipt(self.node, self.procedure, outcome.summary)
 
-    def _wait(self, waiting: Waiting) -> None:
+    def _wait(self, waiting: Waiting) -> NoReturn:
         self.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))
         self.defer(
             trigger=ReadyTrigger(self.node, waiting.check, waiting.poll.total_seconds(), waiting.deadline.isoformat()),
             method_name="execute",
         )
+        raise AssertionError("defer raises")
 
 
 def _procedure(name: str) -> Procedure:
