@@ -18,6 +18,7 @@ from nodeworthy.errors import Permanent
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.ports import JudgingBatch, Library
+from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.decision import Case, decide
 from nodeworthy.qualification.frame import Context, Row, build_rows
 from nodeworthy.qualification.suites import Suite
@@ -42,19 +43,23 @@ class JudgeGx:
         self._library = library
 
     def judge(self, batch: JudgingBatch) -> tuple[tuple[Judgement, ...], Mapping[str, Any]]:
-        """Return one judgement per result and the validation document. Permanent when the validation itself is in doubt."""
+        """Return one judgement per result and the validation document. Permanent when the validation is in doubt."""
         if not batch.results:
             return (), {}
         suite = self._suite(batch.results)
-        rows = build_rows(self._context(stored, suite, batch) for stored in batch.results)
+        baselines = {sku.name: self._library.baselines(sku.name) for sku in batch.skus.values()}
+        rows = build_rows(_context(stored, suite, batch, baselines) for stored in batch.results)
         if not rows:
-            raise Permanent(f"Suite {suite.name} demands no figure for scope {batch.scope}: add tests with metrics to it.")
+            raise Permanent(
+                f"Suite {suite.name} demands no figure for scope {batch.scope}: add tests with metrics to it."
+            )
         validation = validate(rows, suite)
         by_node: dict[str, list[Row]] = {}
         for row in rows:
             by_node.setdefault(row.node, []).append(row)
         judgements = tuple(
-            decide(Case(stored, suite, tuple(by_node.get(stored.node, ())), validation.failed)) for stored in batch.results
+            decide(Case(stored, suite, tuple(by_node.get(stored.node, ())), validation.failed))
+            for stored in batch.results
         )
         return judgements, validation_document(suite, rows, validation.failed, validation.engine)
 
@@ -65,16 +70,19 @@ class JudgeGx:
             raise Permanent("A judging batch holds results of one suite, one per node: split it and judge the parts.")
         return self._library.suite(names.pop())
 
-    def _context(self, stored: StoredResult, suite: Suite, batch: JudgingBatch) -> Context:
-        sku = batch.skus[stored.node]
-        return Context(
-            stored=stored,
-            suite=suite,
-            sku=sku,
-            baselines=self._library.baselines(sku.name),
-            firmware_set=batch.firmware_sets.get(stored.node, ""),
-            serial=batch.serials.get(stored.node, ""),
-        )
+
+def _context(
+    stored: StoredResult, suite: Suite, batch: JudgingBatch, baselines: Mapping[str, Sequence[Baseline]]
+) -> Context:
+    sku = batch.skus[stored.node]
+    return Context(
+        stored=stored,
+        suite=suite,
+        sku=sku,
+        baselines=baselines[sku.name],
+        firmware_set=batch.firmware_sets.get(stored.node, ""),
+        serial=batch.serials.get(stored.node, ""),
+    )
 
 
 def validate(rows: Sequence[Row], suite: Suite) -> Validation:
@@ -86,7 +94,8 @@ def validate(rows: Sequence[Row], suite: Suite) -> Validation:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             results = _run(gx, _frame(rows), suite)
-    except Exception as error:  # noqa: BLE001 - the library's errors have no common root; none of them may become a pass
+    except Exception as error:
+        # The library's errors have no common root, and none of them may become a pass.
         raise Permanent(
             f"The judge could not validate {len(rows)} rows of suite {suite.name} ({type(error).__name__}: {error}): "
             "nothing was judged; correct the suite file and judge again."
@@ -129,8 +138,8 @@ def _failed(results: Sequence[Any], rows: Sequence[Row], suite: Suite) -> dict[i
     answered = [result.expectation_config.meta["code"] for result in results]
     if sorted(answered) != sorted(order):
         raise Permanent(
-            f"The judge answered {len(answered)} of {len(order)} expectations of suite {suite.name}: nothing was judged; "
-            "read the validation in this task's log and correct the suite file."
+            f"The judge answered {len(answered)} of {len(order)} expectations of suite {suite.name}: nothing was "
+            "judged; read the validation in this task's log and correct the suite file."
         )
     failed: dict[int, list[str]] = {}
     for code, result in zip(answered, results, strict=True):
@@ -142,14 +151,17 @@ def _failed(results: Sequence[Any], rows: Sequence[Row], suite: Suite) -> dict[i
 def _failing_rows(code: str, result: Any, rows: Sequence[Row]) -> list[int]:
     kind = result.expectation_config.type
     if _raised(result.exception_info):
-        raise Permanent(f"Expectation {code} raised an error inside the judge: nothing was judged; correct the suite file.")
+        raise Permanent(
+            f"Expectation {code} raised an error inside the judge: nothing was judged; correct the suite file."
+        )
     if not kind.startswith(_MAP_PREFIXES):
         if not result.success:
             raise Permanent(f"Expectation {code} does not hold for the frame of {len(rows)} rows: nothing was judged.")
         return []
     if result.result.get("element_count") != len(rows):
         raise Permanent(
-            f"Expectation {code} looked at {result.result.get('element_count')} of {len(rows)} rows: nothing was judged."
+            f"Expectation {code} looked at {result.result.get('element_count')} of {len(rows)} rows: "
+            "nothing was judged; correct the suite file."
         )
     failing = [int(index["row"]) for index in result.result.get("unexpected_index_list") or ()]
     if bool(failing) == bool(result.success):

@@ -77,14 +77,18 @@ def baselines_from_document(
     """
     refuse_unknown_keys(document, _KEYS, where)
     if document.get("schema") != BASELINE_SCHEMA:
-        raise Permanent(f"{where}: schema is {document.get('schema')!r}, expected {BASELINE_SCHEMA!r}: convert the file.")
+        raise Permanent(
+            f"{where}: schema is {document.get('schema')!r}, expected {BASELINE_SCHEMA!r}: convert the file."
+        )
     sku, version = text(document, "sku", where), int(figure(document, "version", where))
     found = tuple(baseline_from_document(row, sku, version, where) for row in rows(document, "baselines", where))
     _refuse_two_of_one_key(found, where)
     return _with_references(found, tuple(references), where)
 
 
-def baseline_from_document(row: Mapping[str, Any], sku: str, version: int, where: str = "the baseline file") -> Baseline:
+def baseline_from_document(
+    row: Mapping[str, Any], sku: str, version: int, where: str = "the baseline file"
+) -> Baseline:
     """Read one row. Raises Permanent when it could never fail, was never reached, or lacks unit, source or date."""
     here = f"{where}, {row.get('test', '?')} {row.get('metric', '?')}"
     refuse_unknown_keys(row, _ROW_KEYS, here)
@@ -122,9 +126,12 @@ def _on_failure(row: Mapping[str, Any], where: str) -> Verdict:
 
 def _insane(baseline: Baseline) -> str:
     if baseline.equals is not None:
-        if baseline.floor is not None or baseline.ceiling is not None:
-            return "`equals` stands beside a floor or ceiling: a counted thing has one right value, remove the others."
-        return ""
+        beside = baseline.floor is not None or baseline.ceiling is not None
+        return "`equals` stands beside a floor or ceiling: a counted thing has one right value." if beside else ""
+    return _insane_range(baseline)
+
+
+def _insane_range(baseline: Baseline) -> str:
     if baseline.floor is None or baseline.ceiling is None or baseline.reached is None:
         return "floor, ceiling and reached must all be given: find a measured figure, or leave the row out."
     if baseline.floor <= 0:
@@ -132,7 +139,9 @@ def _insane(baseline: Baseline) -> str:
     if baseline.ceiling <= baseline.floor:
         return f"ceiling {baseline.ceiling:g} is not above floor {baseline.floor:g}: nothing could pass."
     if baseline.reached < baseline.floor:
-        return f"floor {baseline.floor:g} was never reached (best {baseline.reached:g}): lower it or find a better source."
+        return (
+            f"floor {baseline.floor:g} was never reached (best {baseline.reached:g}): lower it or find a better source."
+        )
     if baseline.reached > baseline.ceiling:
         return f"reached {baseline.reached:g} lies above ceiling {baseline.ceiling:g}: one of the two figures is wrong."
     if baseline.spread_percent is not None and not 0 < baseline.spread_percent < 100:
@@ -159,10 +168,15 @@ def _with_references(
     found: tuple[Baseline, ...], references: tuple[Reference, ...], where: str
 ) -> tuple[Baseline, ...]:
     by_key = {_key(reference): reference for reference in references}
-    orphans = sorted(f"{row.test} {row.metric} ({row.statistic})" for key, row in by_key.items()
-                     if key not in {_key(baseline) for baseline in found})
+    orphans = sorted(
+        f"{row.test} {row.metric} ({row.statistic})"
+        for key, row in by_key.items()
+        if key not in {_key(baseline) for baseline in found}
+    )
     if orphans:
-        raise Permanent(f"{where}: the reference of {', '.join(orphans)} belongs to no baseline: add one of the same key.")
+        raise Permanent(
+            f"{where}: the reference of {', '.join(orphans)} belongs to no baseline: add one of the same key."
+        )
     joined = []
     for baseline in found:
         reference = by_key.get(_key(baseline))

@@ -30,9 +30,7 @@ PRECEDENCE: Final = (
 )
 """Which verdict a node gets when its rows have several: what is known for certain about the node comes first."""
 
-UNFIT: Final = frozenset(
-    {Verdict.IMPOSSIBLE, Verdict.INVALID, Verdict.TOOL_ERROR, Verdict.INCOMPLETE, Verdict.NOT_RUN}
-)
+UNFIT: Final = frozenset({Verdict.IMPOSSIBLE, Verdict.INVALID, Verdict.TOOL_ERROR, Verdict.INCOMPLETE, Verdict.NOT_RUN})
 """Verdicts on the test, not on the node."""
 
 
@@ -74,7 +72,9 @@ def _failures(case: Case) -> list[Failure]:
         codes = [checks[code] for code in case.failed.get(row.row, ())]
         deciding = _deciding(codes)
         if deciding is not None:
-            found.append(Failure(row, deciding, _verdict(row, deciding), case.suite.spec(row.test, row.metric, row.statistic)))
+            found.append(
+                Failure(row, deciding, _verdict(row, deciding), case.suite.spec(row.test, row.metric, row.statistic))
+            )
     return _explained(_gated(found))
 
 
@@ -94,7 +94,9 @@ def _verdict(row: Row, check: Check) -> Verdict:
 
 def _gated(failures: list[Failure]) -> list[Failure]:
     unfit = {failure.row.test for failure in failures if failure.verdict in UNFIT}
-    return [failure for failure in failures if failure.counted or failure.verdict in UNFIT or failure.row.test not in unfit]
+    return [
+        failure for failure in failures if failure.counted or failure.verdict in UNFIT or failure.row.test not in unfit
+    ]
 
 
 def _explained(failures: list[Failure]) -> list[Failure]:

@@ -8,8 +8,9 @@ column of every row is filled, with an infinity where nothing is limited, so tha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import count
 from statistics import median
 from typing import Any
 
@@ -61,7 +62,10 @@ class Row:
 
     def cells(self) -> dict[str, Any]:
         """Return the columns of the frame: everything but the baseline itself."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "limits"}
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+COLUMNS = tuple(field.name for field in fields(Row) if field.name != "limits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +82,8 @@ class Context:
 
 def build_rows(contexts: Iterable[Context]) -> tuple[Row, ...]:
     """Return the rows of all nodes, numbered from 0."""
-    found: list[Row] = []
-    for context in contexts:
-        found.extend(_rows_of(context))
-    return tuple(replace(row, row=number) for number, row in enumerate(found))
+    numbers = count()
+    return tuple(row for context in contexts for row in _rows_of(context, numbers))
 
 
 def components(per: Per, gpus: int) -> tuple[str, ...]:
@@ -93,61 +95,70 @@ def components(per: Per, gpus: int) -> tuple[str, ...]:
     return tuple(f"gpu/{one}-gpu/{other}" for one in range(gpus) for other in range(gpus) if one != other)
 
 
-def _rows_of(context: Context) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """One node's result, sorted by what was measured, and the numbers of the batch's next rows."""
+
+    context: Context
+    result: Result
+    measured: Mapping[tuple[str, str, str], Sequence[Measurement]]
+    numbers: Iterator[int]
+
+
+def _rows_of(context: Context, numbers: Iterator[int]) -> Iterator[Row]:
     result = read_result(context.stored.document)
     measured: dict[tuple[str, str, str], list[Measurement]] = {}
     for measurement in result.measurements:
         key = (measurement.test, measurement.metric, measurement.statistic)
         measured.setdefault(key, []).append(measurement)
-    found: list[Row] = []
+    node = _Node(context, result, measured, numbers)
     for test in context.suite.for_scope(context.stored.scope):
         for spec in test.metrics:
             if spec.judged:
-                found.extend(_rows_of_metric(context, result, test, spec, measured))
-    return found
+                yield from _rows_of_metric(node, test, spec)
 
 
-def _rows_of_metric(
-    context: Context,
-    result: Result,
-    test: TestSpec,
-    spec: MetricSpec,
-    measured: Mapping[tuple[str, str, str], list[Measurement]],
-) -> list[Row]:
-    demanded = components(spec.per, context.sku.gpus)
-    if spec.derived_from:
-        came = _derived(test, spec, demanded, measured)
-    else:
-        came = list(measured.get((test.test, spec.metric, spec.statistic), ()))
+def _rows_of_metric(node: _Node, test: TestSpec, spec: MetricSpec) -> Iterator[Row]:
+    demanded = components(spec.per, node.context.sku.gpus)
+    came = _derived(node, test, spec, demanded) if spec.derived_from else _measured(node, test, spec)
     by_component: dict[str, list[Measurement]] = {name: [] for name in demanded}
     for measurement in came:
         by_component.setdefault(measurement.component, []).append(measurement)
-    baseline, note = _baseline(context, result, test, spec)
+    baseline, note = _baseline(node, test, spec)
     centre = _centre(came) if spec.per is not Per.NODE else None
-    join = _Join(context, result, test, spec, _Limits(baseline, note, centre))
-    rows = []
+    join = _Join(node, test, spec, _Limits(baseline, note, centre))
     for component, found in by_component.items():
-        for measurement in found or [_absent(context, test, spec, component)]:
-            rows.append(join.row(measurement, demanded=component in demanded))
-    return rows
+        for measurement in found or [_absent(node.context, test, spec, component)]:
+            yield join.row(measurement, demanded=component in demanded)
+
+
+def _measured(node: _Node, test: TestSpec, spec: MetricSpec) -> Sequence[Measurement]:
+    return node.measured.get((test.test, spec.metric, spec.statistic), ())
 
 
 def _absent(context: Context, test: TestSpec, spec: MetricSpec, component: str) -> Measurement:
     return Measurement(
-        context.stored.node, component, spec.metric, None, spec.unit, spec.statistic, test.test, MeasurementStatus.MISSING
+        context.stored.node,
+        component,
+        spec.metric,
+        None,
+        spec.unit,
+        spec.statistic,
+        test.test,
+        MeasurementStatus.MISSING,
     )
 
 
-def _baseline(context: Context, result: Result, test: TestSpec, spec: MetricSpec) -> tuple[Baseline | None, str]:
-    """Return the baseline of exactly this key, or why there is none. The virtual fleet's does not judge real hardware."""
-    for baseline in context.baselines:
+def _baseline(node: _Node, test: TestSpec, spec: MetricSpec) -> tuple[Baseline | None, str]:
+    """Return the baseline of exactly this key, or why there is none: the virtual fleet's judges no real hardware."""
+    for baseline in node.context.baselines:
         same = (baseline.test, baseline.metric, baseline.statistic) == (test.test, spec.metric, spec.statistic)
         if not same or dict(baseline.parameters) != dict(spec.parameters) or baseline.unit != spec.unit:
             continue
-        if baseline.firmware_set not in ("*", context.firmware_set):
+        if baseline.firmware_set not in ("*", node.context.firmware_set):
             continue
         reference = baseline.reference
-        if reference is not None and reference.simulated and not result.simulated:
+        if reference is not None and reference.simulated and not node.result.simulated:
             return None, "its reference was frozen from the virtual fleet and does not judge real hardware"
         return baseline, ""
     return None, ""
@@ -158,15 +169,10 @@ def _centre(came: Sequence[Measurement]) -> float | None:
     return median(values) if values else None
 
 
-def _derived(
-    test: TestSpec,
-    spec: MetricSpec,
-    demanded: Sequence[str],
-    measured: Mapping[tuple[str, str, str], list[Measurement]],
-) -> list[Measurement]:
+def _derived(node: _Node, test: TestSpec, spec: MetricSpec, demanded: Sequence[str]) -> list[Measurement]:
     base = [
         measurement
-        for (name, metric, statistic), found in measured.items()
+        for (name, metric, statistic), found in node.measured.items()
         if name == test.test and metric == spec.derived_from and statistic != spec.statistic
         for measurement in found
     ]
@@ -203,20 +209,20 @@ class _Limits:
 class _Join:
     """Joins the measurements of one metric of one node with what they must be."""
 
-    context: Context
-    result: Result
+    node: _Node
     test: TestSpec
     spec: MetricSpec
     limits: _Limits
 
     def row(self, measurement: Measurement, *, demanded: bool) -> Row:
         """Return the row; its number is given later."""
-        run, baseline = self.result.tests.get(self.test.test), self.limits.baseline
+        context, result = self.node.context, self.node.result
+        run, baseline = result.tests.get(self.test.test), self.limits.baseline
         floor, most, ceiling = _limits(baseline)
         transport = measurement.transport or ""
         return Row(
-            row=-1,
-            node=self.context.stored.node,
+            row=next(self.node.numbers),
+            node=context.stored.node,
             test=self.test.test,
             component=measurement.component,
             metric=self.spec.metric,
@@ -226,9 +232,9 @@ class _Join:
             expected_unit=self.spec.unit,
             status=measurement.status.value,
             execution=run.execution if run else ABSENT,
-            identity=_identity_seen(self.context, self.result),
-            expected_identity=_identity_expected(self.context),
-            driver=self.result.driver or None,
+            identity=_identity_seen(context, result),
+            expected_identity=_identity_expected(context),
+            driver=result.driver or None,
             transport=transport,
             expected_transport=_expected_transport(self.test, baseline, transport),
             parameters=_parameters(measurement.parameters, self.spec.parameters),

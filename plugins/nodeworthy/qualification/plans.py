@@ -6,6 +6,7 @@ result carries.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from nodeworthy.evidence.verdicts import Scope
@@ -15,14 +16,24 @@ from nodeworthy.qualification.suites import Suite, TestSpec
 PLAN_SCHEMA = "nodeworthy.plan/1"
 
 
-def plan_document(suite: Suite, sku: Sku, scope: Scope, *, node: str, serial: str, episode: int, nonce: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Addressee:
+    """Whom a plan is for: node, chassis serial, episode, and the nonce that ties the result to this plan."""
+
+    node: str
+    serial: str
+    episode: int
+    nonce: str
+
+
+def plan_document(suite: Suite, sku: Sku, scope: Scope, addressee: Addressee) -> dict[str, Any]:
     """Return a `nodeworthy.plan/1` document. `{gpus}` in an argument becomes the SKU's number of GPUs."""
     return {
         "schema": PLAN_SCHEMA,
-        "node": node,
-        "serial": serial,
-        "episode": episode,
-        "nonce": nonce,
+        "node": addressee.node,
+        "serial": addressee.serial,
+        "episode": addressee.episode,
+        "nonce": addressee.nonce,
         "suite": suite.name,
         "sku": sku.name,
         "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},

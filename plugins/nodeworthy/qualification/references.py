@@ -82,7 +82,9 @@ def references_from_document(document: Mapping[str, Any], where: str = "the refe
     """Read a reference file. Raises Permanent with one sentence for the first thing that makes it useless."""
     refuse_unknown_keys(document, _KEYS, where)
     if document.get("schema") != REFERENCE_SCHEMA:
-        raise Permanent(f"{where}: schema is {document.get('schema')!r}, expected {REFERENCE_SCHEMA!r}: convert the file.")
+        raise Permanent(
+            f"{where}: schema is {document.get('schema')!r}, expected {REFERENCE_SCHEMA!r}: convert the file."
+        )
     if not isinstance(document.get("simulated"), bool):
         raise Permanent(f"{where}: `simulated` must say true or false: state where the population was measured.")
     rule = _rule(document.get("rule"), where)

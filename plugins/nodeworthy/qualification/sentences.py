@@ -17,6 +17,8 @@ from nodeworthy.qualification.frame import NODE, UNLIMITED, Row
 from nodeworthy.qualification.statistics import deviation_percent
 from nodeworthy.qualification.suites import Check, MetricSpec, Per, Suite
 
+OF_WHOLE_DOCUMENT = frozenset({"wrong_document", "version_unknown"})
+"""Codes that say the same of every row of a result."""
 NAMED = 4
 """How many components or findings a sentence names before it counts the rest."""
 
@@ -38,6 +40,8 @@ class Failure:
     @property
     def group(self) -> tuple[str, ...]:
         """Failures of one group are one reason."""
+        if self.check.code in OF_WHOLE_DOCUMENT:
+            return (self.check.code,)
         if self.check.layer == 1:
             return (self.check.code, self.row.test)
         by_component = "" if self.spec is not None and self.spec.per is Per.PAIR else self.row.component
@@ -55,7 +59,7 @@ def reason_of(failures: Sequence[Failure], result: Result) -> Reason:
     worst = min(failures, key=lambda failure: (_shortfall(failure.row), failure.row.row))
     expected, seen, cause = _said(worst, failures, result)
     sentence = f"{cause}{_and_others(worst, failures)}"
-    action = (worst.spec.action if worst.spec is not None and worst.check.layer > 1 else "") or worst.check.action
+    action = _action(worst)
     return Reason(
         verdict=worst.verdict,
         code=worst.check.code,
@@ -66,6 +70,14 @@ def reason_of(failures: Sequence[Failure], result: Result) -> Reason:
         unit=worst.row.expected_unit,
         sentence=f"{sentence}: {action}" if action else sentence,
     )
+
+
+def _action(worst: Failure) -> str:
+    """Return the metric's advice where the metric is to blame, the check's where the test is."""
+    blames_test = worst.check.layer == 1 or worst.verdict is Verdict.IMPOSSIBLE
+    if blames_test or worst.spec is None:
+        return worst.check.action
+    return worst.spec.action or worst.check.action
 
 
 def judged_sentence(node: str, reasons: Sequence[Reason]) -> str:
@@ -83,7 +95,9 @@ def passed_sentence(stored: StoredResult, suite: Suite, rows: Sequence[Row]) -> 
         if row.component == NODE and _is_headline(suite, row)
     ]
     figures = f": {', '.join(shown)}" if shown else ""
-    return f"{stored.node} passed suite {suite.name}: all {len(rows)} figures complete and inside their limits{figures}."
+    return (
+        f"{stored.node} passed suite {suite.name}: all {len(rows)} figures complete and inside their limits{figures}."
+    )
 
 
 def _is_headline(suite: Suite, row: Row) -> bool:
@@ -158,8 +172,8 @@ def _said_against_reference(row: Row, name: str) -> tuple[str, str, str]:
         return "a reference", _figure(row.value), f"{name} has no reference"
     rule = reference.rule
     cause = (
-        f"{name} is {-reference.percent(value):.1f} % below the reference {_figure(reference.median)} {row.expected_unit} "
-        f"(limit {-rule.percent:g} %, z {reference.z(value):.1f})"
+        f"{name} is {-reference.percent(value):.1f} % below the reference {_figure(reference.median)} "
+        f"{row.expected_unit} (limit {-rule.percent:g} %, z {reference.z(value):.1f})"
     )
     return f"at least {_figure(reference.low)} (reference {_figure(reference.median)})", _figure(row.value), cause
 
@@ -181,14 +195,18 @@ def _named_findings(row: Row, result: Result) -> str:
     lines = [
         f"{finding.code} on {finding.component}"
         for finding in result.findings
-        if finding.during != "before" and _behind(finding.code, row, source) and row.component in (NODE, finding.component)
+        if finding.during != "before"
+        and _behind(finding.code, row, source)
+        and row.component in (NODE, finding.component)
     ]
     return f" ({_some(list(dict.fromkeys(lines)))})" if lines else ""
 
 
 def _behind(code: str, row: Row, source: str) -> bool:
     family = code.split("/")[0]
-    return family == row.metric.split("_")[0] or (family == "dcgm" and source == "gpu" and row.metric.startswith("diag"))
+    return family == row.metric.split("_")[0] or (
+        family == "dcgm" and source == "gpu" and row.metric.startswith("diag")
+    )
 
 
 def _said_unfit(worst: Failure, failures: Sequence[Failure], result: Result) -> tuple[str, str, str]:
@@ -204,7 +222,11 @@ def _said_unfit(worst: Failure, failures: Sequence[Failure], result: Result) -> 
         "test_absent": ("completed", row.execution, f"{row.test} does not stand in the result"),
         "not_checked": ("ok", row.status, f"{row.test} {metrics} was not checked on {names}: {row.status}"),
         "missing": ("a number", row.status, f"{row.test} brought no {metrics} for {names} ({row.status}){why}"),
-        "wrong_unit": (row.expected_unit, row.unit, f"{row.test} {metrics} has unit {row.unit}, not {row.expected_unit}"),
+        "wrong_unit": (
+            row.expected_unit,
+            row.unit,
+            f"{row.test} {metrics} has unit {row.unit}, not {row.expected_unit}",
+        ),
         "duplicate": ("one row", "two or more", f"{row.test} brought {metrics} for {names} more than once"),
         "not_demanded": ("no such component", row.component, f"{row.test} saw {names}, which the SKU does not have"),
         "version_unknown": ("a driver version", "none", "the result does not say which driver was installed"),

@@ -21,7 +21,7 @@ Words = TypeVar("Words", bound=StrEnum)
 
 SUITE_SCHEMA = "nodeworthy.suite/1"
 _KEYS = (
-    "schema", "name", "level", "version", "description", "includes", "validity_days", "tests", "expectations",
+    "schema", "name", "level", "version", "description", "includes", "tests", "expectations",
 )  # fmt: skip
 _TEST_KEYS = (
     "test", "tool", "arguments", "timeout_seconds", "parameters", "environment", "transport", "metrics", "scopes",
@@ -59,16 +59,12 @@ def suite_from_document(
     expectations += list(document.get("expectations", {}).get("expectations", ()))
     _refuse_unsafe(expectations, where)
     _refuse_duplicates([test.test for test in tests], "test", where)
-    validity = figure(document, "validity_days", where)
-    if validity <= 0:
-        raise Permanent(f"{where}: validity_days is {validity:g}: a qualification must last for some time.")
     return Suite(
         name=name,
         level=text(document, "level", where),
         tests=tests,
         expectations={"name": name, "expectations": expectations, "meta": {"version": int(document["version"])}},
         version=int(figure(document, "version", where)),
-        validity=timedelta(days=validity),
     )
 
 
@@ -137,7 +133,9 @@ def _refuse_unsafe(expectations: list[Any], where: str) -> None:
     _refuse_duplicates([row["meta"]["code"] for row in expectations], "code", where)
     counted = [row["kwargs"] for row in expectations if row["type"] == ROW_COUNT]
     if not any(k.get("min_value") == ROWS_PARAMETER and k.get("max_value") == ROWS_PARAMETER for k in counted):
-        raise Permanent(f"{where}: no expectation counts the rows: add {ROW_COUNT} with min and max from $PARAMETER rows.")
+        raise Permanent(
+            f"{where}: no expectation counts the rows: add {ROW_COUNT} with min and max from $PARAMETER rows."
+        )
     present = {row["kwargs"].get("column") for row in expectations if row["type"] == COLUMN_EXISTS}
     lacking = [column for column in NEEDED_COLUMNS if column not in present]
     if lacking:
@@ -166,7 +164,8 @@ def _refuse_bad_meta(meta: Mapping[str, Any], where: str) -> None:
         raise Permanent(f"{where}: code {code} is in layer {layer!r}: use 1 (fit), 2 (baseline) or 3 (peers).")
     if layer == 1 and verdict not in _FIT:
         raise Permanent(
-            f"{where}: code {code} of layer 1 says {verdict!r}: a bad test is not a bad node, use {', '.join(sorted(_FIT))}."
+            f"{where}: code {code} of layer 1 says {verdict!r}: a bad test is not a bad node, "
+            f"use {', '.join(sorted(_FIT))}."
         )
     if verdict != BY_BASELINE and (verdict not in set(Verdict) or verdict == Verdict.PASS):
         raise Permanent(f"{where}: code {code} says {verdict!r}: use a verdict that is not pass, or {BY_BASELINE}.")

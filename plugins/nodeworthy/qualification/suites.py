@@ -88,8 +88,6 @@ class Suite:
     tests: tuple[TestSpec, ...]
     expectations: Mapping[str, Any]
     version: int
-    validity: timedelta = timedelta(0)
-    """How long a qualification by this suite lasts; zero means that it is over at once."""
 
     def for_scope(self, scope: Scope) -> tuple[TestSpec, ...]:
         """Return the tests of one scope's plan, in order."""
