@@ -80,7 +80,7 @@ def _cleaned(context: Context, document: Document) -> Document:
         return document
     gone = {"ChassisType"} if "ChassisType" in document else {"Name"} if "ProcessorType" in document else set()
     if not context.path and not context.bmc.was_reset:
-        gone = {"UpdateService", "TaskService"}
+        gone = {"UpdateService", "Tasks"}
     return {key: value for key, value in document.items() if key not in gone}
 
 

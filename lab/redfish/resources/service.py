@@ -35,6 +35,7 @@ def root(context: Context) -> Document:
         **{name: link(name) for name in services},
         "Tasks": link("TaskService"),
         "Links": {"Sessions": link("SessionService/Sessions")},
+        "Oem": {"NodeworthyLab": {"Simulated": True}},
     }
 
 
