@@ -1,0 +1,1 @@
+"""The lab's kubelets: nodes that register, heartbeat and run pods as isolated processes of this machine."""
