@@ -18,14 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.control import LabError, call
+from lab.control import MARKER, IsolationDenied, LabError, call
 
 _STATE = Path(".run/lab")
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 20.0
 _PID = "lab.pid"
 _LOG = "lab.log"
-MARKER = ".nodeworthy-lab"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = options.run(options)
         return int(code or 0)
+    except IsolationDenied as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 3
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
@@ -89,6 +91,7 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port-redfish", type=int, default=0)
     parser.add_argument("--port-kubernetes", type=int, default=0)
     parser.add_argument("--latency", default="fast", help="fast or real")
+    parser.add_argument("--bmcs-only", action="store_true", help="serve the BMCs without a Kubernetes API")
     parser.add_argument("--detach", action="store_true", help="return when the lab is ready")
 
 
@@ -115,14 +118,12 @@ def _up_here(options: argparse.Namespace, state: Path) -> int:
         port_redfish=options.port_redfish,
         port_kubernetes=options.port_kubernetes,
         latency=options.latency,
+        kubernetes=not options.bmcs_only,
     )
     state.mkdir(parents=True, exist_ok=True)
     (state / _PID).write_text(f"{os.getpid()}\n", encoding="utf-8")
     try:
         asyncio.run(_run(settings, run))
-    except PermissionError as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return 3
     finally:
         (state / _PID).unlink(missing_ok=True)
     return 0

@@ -17,6 +17,7 @@ from lab.truth.faults import catalogue, parse_duration
 from lab.truth.world import World
 
 SOCKET = "control.sock"
+MARKER = ".nodeworthy-lab"
 _PATH_LIMIT = 100  # sun_path holds 107 bytes; longer paths are refused with a reason instead of an OSError
 _LINE_LIMIT = 64 * 1024 * 1024
 
@@ -42,6 +43,10 @@ def call(state_dir: Path, command: str, timeout_seconds: float = 30.0, **argumen
     if not answer["ok"]:
         raise LabError(answer["error"])
     return answer["result"]
+
+
+class IsolationDenied(LabError):
+    """The system does not let the lab isolate the processes of pods."""
 
 
 class Control:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
-import importlib.util
 import json
 import secrets
 import signal
@@ -24,7 +22,7 @@ import uvicorn
 import yaml
 
 from lab.certificates import Certificates, write_private
-from lab.control import SOCKET, Control, LabError
+from lab.control import MARKER, SOCKET, Control, IsolationDenied, LabError
 from lab.redfish.app import RedfishApp
 from lab.redfish.latency import load_latency
 from lab.truth.clock import LabClock
@@ -33,7 +31,7 @@ from lab.truth.manifest import fleet_manifest
 from lab.truth.measured_boot import golden_measurements
 from lab.truth.world import World
 
-MARKER = ".nodeworthy-lab"
+
 _KEEP_ALIVE_SECONDS = 30
 _BACKLOG = 1024
 
@@ -51,6 +49,7 @@ class Settings:
     port_redfish: int = 0
     port_kubernetes: int = 0
     latency: str = "fast"
+    kubernetes: bool = True
 
 
 class _Uvicorn(uvicorn.Server):  # type: ignore[misc]
@@ -134,15 +133,19 @@ async def started(settings: Settings, stop: asyncio.Event) -> AsyncIterator[Worl
 
 
 async def _kubernetes(world: World, settings: Settings, certificates: Certificates) -> Any:
-    """H2's part by its entry point, or None where the package is absent."""
-    if importlib.util.find_spec("lab.kubernetes") is None:
+    """The Kubernetes API with its kubelets, or None for a lab of BMCs alone."""
+    if not settings.kubernetes:
         return None
-    module = importlib.import_module("lab.kubernetes")
-    if not hasattr(module, "start"):
-        return None
-    return await module.start(
-        world, port=settings.port_kubernetes, state_dir=settings.state_dir, certificates=certificates
-    )
+    # Imported late: a lab of BMCs alone needs neither its schema nor its memory.
+    from lab.kubernetes import start
+    from lab.kubernetes.service import SandboxDenied
+
+    try:
+        return await start(
+            world, port=settings.port_kubernetes, state_dir=settings.state_dir, certificates=certificates
+        )
+    except SandboxDenied as error:
+        raise IsolationDenied(str(error)) from error
 
 
 def _write_files(
