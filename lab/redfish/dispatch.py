@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -102,7 +103,8 @@ def _member(context: Context, reference: str) -> Document:
     handlers, names = find(path)
     try:
         _refuse_hmc(context, path)
-        body = _cleaned(context, handlers["GET"](context, **names))
+        member = replace(context, path=path)
+        body = _cleaned(member, handlers["GET"](member, **names))
     except errors.RedfishError:
         return {"@odata.id": reference}
     if context.has("expand-drops-fields"):

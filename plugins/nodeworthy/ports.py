@@ -68,6 +68,8 @@ class UpdateState:
     succeeded: bool
     message: str
     started: datetime | None = None
+    unclear: bool = False
+    """It ended without an outcome to rely on (vanished, or Completed with a bad status): only the version tells."""
 
 
 class Bmc(Protocol):

@@ -35,7 +35,7 @@ CONNECT_TIMEOUT_SECONDS = 5
 EFFECT_HEADER = "X-Nodeworthy-Effect"
 QUIRK_NO_EXPAND = "expand-drops-fields"
 QUIRK_NO_KEEP_ALIVE = "no-keep-alive"
-QUIRK_NO_OVERRIDE_MODE = "no-boot-override-mode"
+QUIRK_NO_OVERRIDE_MODE = "boot-mode-absent"
 
 
 class RedfishDirectory:
@@ -113,8 +113,10 @@ class _Door:
             raise translate(error, self._node, Phase.READ, f"reading {path}") from error
         return response.status_code, _body(response), response.headers
 
-    def patch(self, path: str, document: Mapping[str, Any], *, effect_id: str, etag: str) -> None:
+    def patch(self, path: str, document: Mapping[str, Any], *, effect_id: str) -> None:
         """Change a resource; sushy walks through the ETag forms that BMCs refuse."""
+        _, body, headers = self.read(path)
+        etag = headers.get("ETag") or text(body, "@odata.etag")
         try:
             self._connector.patch(path, data=document, headers={EFFECT_HEADER: effect_id}, etag=etag or None)
         except sushy.exceptions.SushyError as error:
@@ -182,8 +184,7 @@ class RedfishBmc:
         }
         if QUIRK_NO_OVERRIDE_MODE not in self._profile.quirks:
             boot["BootSourceOverrideMode"] = "UEFI"
-        etag = text(system, "@odata.etag")
-        self._door.patch(identity(system), {"Boot": boot}, effect_id=effect_id, etag=etag)
+        self._door.patch(identity(system), {"Boot": boot}, effect_id=effect_id)
 
     def reset(self, kind: str, *, effect_id: str) -> None:
         """Send one reset of a ResetType that the BMC lists. OutcomeUnknown when its answer did not come."""

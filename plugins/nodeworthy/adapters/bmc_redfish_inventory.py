@@ -147,8 +147,9 @@ def _neighbours(tree: Tree, adapters: Iterable[Resource]) -> Iterator[Neighbour]
 
 
 def _interface(adapter: Resource, port: Resource) -> str:
-    """Name a port as the cabling plan does: by its service label, else by adapter and port id."""
-    return text(port, "Location", "PartLocation", "ServiceLabel") or f"{text(adapter, 'Id')}/{text(port, 'Id')}"
+    """Name a port as the cabling plan does: by the label on the package (PortId), else by adapter and port id."""
+    label = text(port, "PortId") or text(port, "Location", "PartLocation", "ServiceLabel")
+    return label or f"{text(adapter, 'Id')}/{text(port, 'Id')}"
 
 
 def _component(

@@ -39,7 +39,9 @@ def task_of(body: Resource, headers: Mapping[str, str]) -> str:
 def read_update(task: str, status: int, body: Resource) -> UpdateState:
     """Say whether a task still runs and whether it claims success."""
     if status == HTTP_NOT_FOUND:
-        return UpdateState(task, running=False, succeeded=False, message="the BMC no longer knows the task")
+        return UpdateState(
+            task, running=False, succeeded=False, message="the BMC no longer knows the task", unclear=True
+        )
     state = text(body, "TaskState")
     running = state not in ENDED if state else status == HTTP_ACCEPTED
     sound = text(body, "TaskStatus") in {"OK", ""}
@@ -49,6 +51,7 @@ def read_update(task: str, status: int, body: Resource) -> UpdateState:
         succeeded=not running and sound and state in {"Completed", ""},
         message=_message(body, state),
         started=moment(body, "StartTime"),
+        unclear=state == "Completed" and not sound,
     )
 
 

@@ -81,9 +81,10 @@ def cabling_differences(node: FleetNode, inventory: Inventory) -> list[str]:
 def _kind_differences(sku: Sku, kind: ComponentKind, rules: list[PartRule], inventory: Inventory) -> Iterator[str]:
     parts = inventory.of_kind(kind)
     if not parts and inventory.lacks:
+        lacks = ", ".join(inventory.lacks[:2]) + (" and more" if len(inventory.lacks) > 2 else "")
         yield (
-            f"no {NAMES[kind]} could be read, and the BMC does not serve {', '.join(inventory.lacks)}: update or "
-            "restart the BMC, since unknown is not conformant"
+            f"no {NAMES[kind]} could be read, and the BMC does not serve {lacks}: restart or update the BMC, since "
+            "unknown is not conformant"
         )
         return
     unmatched = [part for part in parts if not any(part.model in rule.models for rule in rules)]
@@ -105,8 +106,8 @@ def _rule_differences(
     if len(matching) + strangers != rule.count:
         step = "seat or replace the missing part" if len(matching) < rule.count else "correct the manifest's SKU"
         yield (
-            f"{len(matching)} {NAMES[rule.kind]}s of model {rule.models[0]} are present where SKU {sku.name} names "
-            f"{rule.count}{_slots(matching)}: {step}"
+            f"{len(matching)} x {NAMES[rule.kind]} {rule.models[0]} present where SKU {sku.name} names {rule.count}"
+            f"{_slots(matching)}: {step}"
         )
     for part in matching:
         if rule.capacity_mib is not None and not _within(part.capacity_mib, rule):

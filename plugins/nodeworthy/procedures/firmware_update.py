@@ -18,7 +18,7 @@ from nodeworthy.qualification.sku import FirmwareEntry
 
 UPDATE = "firmware-update"
 TASK = "firmware-task"
-QUIRK_TASKS_VANISH = "tasks-vanish"
+QUIRK_TASKS_VANISH = "task-vanishes"
 
 
 def update(case: Case, bmc: Bmc, entry: FirmwareEntry, item: FirmwareItem) -> Waiting | None:
@@ -42,13 +42,13 @@ def update(case: Case, bmc: Bmc, entry: FirmwareEntry, item: FirmwareItem) -> Wa
             f"The update of {entry.id} on {case.node.name} still runs after {case.sku.bmc.update_deadline} "
             f"({state.message}): do not reset the node; look at the BMC's task {task}, then clear this task."
         )
-    if not state.succeeded and "no longer knows" not in state.message:
+    if not state.succeeded and not state.unclear:
         case.settle(effect, FAILED, {"task": task, "message": state.message})
         raise Refused(
             f"The update of {entry.id} on {case.node.name} from {item.version} to {entry.target} failed: "
             f"{state.message}; reset its BMC and clear this task, or hold the node out."
         )
-    case.work.say(f"The image {entry.target} of {entry.id} is written: {state.message}.")
+    case.work.say(f"The update task of {entry.id} to {entry.target} has ended: {state.message}; its version decides.")
     return None
 
 

@@ -21,12 +21,10 @@ from nodeworthy.ports import ClusterNode, Work
 from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
 from nodeworthy.procedures.progress import begin, record_of
 from nodeworthy.procedures.reset import RESET
-from nodeworthy.qualification.suites import TestSpec
+from nodeworthy.qualification.plans import plan_document
 
 PLAN = "test-plan"
 BOOT_STEPS = {Scope.HARDWARE: "boot_validation", Scope.PLATFORM: "provision"}
-QUOTE = "attest.quote"
-QUOTE_TEST: Mapping[str, Any] = {"test": QUOTE, "tool": "tpm2_quote", "arguments": [], "timeout_seconds": 120}
 
 
 def proven(lease: Lease, record: NodeRecord, work: Work, scope: Scope) -> str | None:
@@ -62,7 +60,15 @@ def test_plan(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, suite:
         nonce, number = work.ledger.nonce(lease, scope.value), 1
     else:
         nonce, number = work.ledger.renew_nonce(lease, scope.value), int(newest.key.rsplit("/", 1)[1]) + 1
-    plan = _document(case, scope, suite, nonce)
+    plan = plan_document(
+        work.library.suite(suite),
+        case.sku,
+        scope,
+        node=node.name,
+        serial=node.serial,
+        episode=lease.episode,
+        nonce=nonce,
+    )
     effect = case.intend(PLAN, f"{scope.value}/{number}", {"plan": plan, "boot_id": seen.boot_id})
     names = ", ".join(test["test"] for test in plan["tests"])
     work.say(f"Test plan of {node.name}: suite {suite}, {names}; nonce {nonce[:12]}, boot id {seen.boot_id}.")
@@ -113,31 +119,3 @@ def _still_good(newest: Effect, seen: ClusterNode, suite: str) -> bool:
         and newest.detail["boot_id"] == seen.boot_id
         and newest.detail["plan"]["suite"] == suite
     )
-
-
-def _document(case: Case, scope: Scope, suite: str, nonce: str) -> dict[str, Any]:
-    tests = [_test(spec) for spec in case.work.library.suite(suite).tests if spec.test != QUOTE]
-    if scope is Scope.PLATFORM:
-        tests.insert(0, dict(QUOTE_TEST))
-    return {
-        "schema": "nodeworthy.plan/1",
-        "node": case.node.name,
-        "serial": case.node.serial,
-        "episode": case.lease.episode,
-        "nonce": nonce,
-        "suite": suite,
-        "sku": case.sku.name,
-        "expect": {"gpus": case.sku.gpus, "nvlinks_per_gpu": case.sku.nvlinks_per_gpu},
-        "tests": tests,
-    }
-
-
-def _test(spec: TestSpec) -> dict[str, Any]:
-    return {
-        "test": spec.test,
-        "tool": spec.tool,
-        "arguments": list(spec.arguments),
-        "environment": dict(spec.environment),
-        "timeout_seconds": spec.timeout.total_seconds(),
-        "parameters": dict(spec.parameters),
-    }

@@ -1,0 +1,245 @@
+"""The Cluster port over the Kubernetes API: the one door to the official client.
+
+`spec.taints` is one atomic list that others write too (the node controller, cordon, other operators), so it is read,
+changed and written back under its resourceVersion, and read anew when somebody was faster. Taints, labels and
+annotations go in one write: between two writes a node could be schedulable. Objects are read as plain JSON, since
+the client's models cost more CPU than the request.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import kubernetes.client
+import kubernetes.config
+import kubernetes.stream
+import urllib3.exceptions
+from kubernetes.client.exceptions import ApiException
+
+from nodeworthy.adapters.cluster_kubernetes_nodes import EPISODE, cluster_node, projection_patch
+from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
+from nodeworthy.ports import ClusterNode, Taint
+
+TIMEOUT_SECONDS = (5, 30)
+EXEC_TIMEOUT_SECONDS = 120
+ATTEMPTS = 8
+"""Conflicts in a row before somebody else's loop is assumed to fight with ours."""
+SENT_EARLY = timedelta(seconds=10)
+READ_FILE = 'wc -c < "$1" && head -c "$2" "$1" | base64'
+NOT_FOUND, CONFLICT, TOO_MANY = 404, 409, 429
+DENIED = (401, 403)
+SERVER_ERROR = 500
+
+Json = Mapping[str, Any]
+
+
+class ClusterKubernetes:
+    """One cluster. `kubeconfig` is a file's path; None means the pod's own service account."""
+
+    def __init__(
+        self,
+        kubeconfig: str | None = None,
+        *,
+        namespace: str,
+        client: Callable[[], kubernetes.client.ApiClient] | None = None,
+    ) -> None:
+        self._client = client or (lambda: _client(kubeconfig))
+        self._namespace = namespace
+        self._made: kubernetes.client.CoreV1Api | None = None
+
+    def node(self, name: str) -> ClusterNode | None:
+        """Read a node; None when there is no such Node object."""
+        document = self._read(name)
+        return cluster_node(document) if document is not None else None
+
+    def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
+        """Make the node carry exactly these of our taints and labels, in one write; others' stay. May be repeated.
+
+        Raises Refused when the Node was written for a later episode, Permanent when there is no Node.
+        """
+        for _ in range(ATTEMPTS):
+            document = self._read(name)
+            if document is None:
+                raise Permanent(f"Node {name} was to get its taints and does not exist: bring its kubelet up first.")
+            later = int(document["metadata"].get("annotations", {}).get(EPISODE, 0))
+            if later > episode:
+                raise Refused(
+                    f"Node {name} was written for episode {later} and this is episode {episode}: its work is over; "
+                    "see who works on the node now."
+                )
+            patch = projection_patch(document, taints, labels, episode)
+            if patch is None or self._patch(name, patch):
+                return
+        raise Transient(
+            f"Node {name} was changed by others {ATTEMPTS} times while its taints were written: find what keeps "
+            "writing it.",
+            SENT_EARLY,
+        )
+
+    def delete_node(self, name: str, *, uid: str) -> None:
+        """Delete the Node object with this uid; one that is gone, or came back under another uid, is success."""
+        try:
+            self._api.delete_node(
+                name,
+                body={"preconditions": {"uid": uid}},
+                _preload_content=False,
+                _request_timeout=TIMEOUT_SECONDS,
+            )
+        except ApiException as error:
+            if error.status not in (NOT_FOUND, CONFLICT):
+                raise _translated(error, f"deleting Node {name}") from error
+        except urllib3.exceptions.HTTPError as error:
+            raise _silent(f"deleting Node {name}") from error
+
+    def read_file(self, pod: str, container: str, path: str, *, limit_bytes: int) -> bytes:
+        """Read one file of a running container by exec, as base64 so that no byte is changed on the way.
+
+        Raises Permanent beyond the limit or when the file cannot be read, Transient when the stream breaks off.
+        """
+        what = f"reading {path} from pod {pod}"
+        output, complaint, code = self._exec(
+            pod, container, ["sh", "-c", READ_FILE, "sh", path, str(limit_bytes + 1)], what
+        )
+        if code != 0:
+            raise Permanent(
+                f"Reading {path} from pod {pod} ended with exit code {code}: {complaint.strip() or 'no word'}."
+            )
+        size, _, encoded = output.lstrip().partition("\n")
+        if not size.strip().isdigit():
+            raise Transient(
+                f"Reading {path} from pod {pod} broke off before its size came; try again in 10 s.", SENT_EARLY
+            )
+        if int(size) > limit_bytes:
+            raise Permanent(
+                f"{path} of pod {pod} holds {size.strip()} bytes and at most {limit_bytes} are taken in: its tests "
+                "print too much; lower their output."
+            )
+        return _decoded(encoded, int(size), what)
+
+    @property
+    def _api(self) -> kubernetes.client.CoreV1Api:
+        if self._made is None:
+            self._made = kubernetes.client.CoreV1Api(self._client())
+        return self._made
+
+    def _read(self, name: str) -> Json | None:
+        try:
+            response = self._api.read_node(name, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
+        except ApiException as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise _translated(error, f"reading Node {name}") from error
+        except urllib3.exceptions.HTTPError as error:
+            raise _silent(f"reading Node {name}") from error
+        document: Json = json.loads(response.data)
+        return document
+
+    def _patch(self, name: str, patch: Json) -> bool:
+        """Write under the patch's resourceVersion; False when somebody was faster."""
+        try:
+            self._api.patch_node(
+                name,
+                patch,
+                _content_type="application/merge-patch+json",
+                _preload_content=False,
+                _request_timeout=TIMEOUT_SECONDS,
+            )
+        except ApiException as error:
+            if error.status == CONFLICT:
+                return False
+            raise _translated(error, f"writing Node {name}") from error
+        except urllib3.exceptions.HTTPError as error:
+            raise _silent(f"writing Node {name}") from error
+        return True
+
+    def _exec(self, pod: str, container: str, command: Sequence[str], what: str) -> tuple[str, str, int | None]:
+        """Run a command to its end; return its output, its complaints and its exit code."""
+        # A client of its own: while a stream opens, the library patches the request function of its client.
+        api = kubernetes.client.CoreV1Api(self._client())
+        try:
+            running = kubernetes.stream.stream(
+                api.connect_get_namespaced_pod_exec,
+                pod,
+                self._namespace,
+                container=container,
+                command=list(command),
+                stdin=False,
+                stdout=True,
+                stderr=True,
+                tty=False,
+                _preload_content=False,
+            )
+            running.run_forever(timeout=EXEC_TIMEOUT_SECONDS)
+            if running.is_open():
+                running.close()
+                raise Transient(
+                    f"{_sentence(what)} took longer than {EXEC_TIMEOUT_SECONDS} s; try again in 10 s.", SENT_EARLY
+                )
+            return running.read_stdout(timeout=0), running.read_stderr(timeout=0), running.returncode
+        except ApiException as error:
+            raise _translated(error, what) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise _silent(what) from error
+
+
+def _client(kubeconfig: str | None) -> kubernetes.client.ApiClient:
+    configuration = kubernetes.client.Configuration()
+    try:
+        if kubeconfig:
+            kubernetes.config.load_kube_config(kubeconfig, client_configuration=configuration)
+        else:
+            kubernetes.config.load_incluster_config(client_configuration=configuration)
+    except (kubernetes.config.ConfigException, OSError) as error:
+        where = kubeconfig or "the pod's service account"
+        raise Permanent(
+            f"The cluster's access was read from {where} and cannot be used ({error}): correct it."
+        ) from error
+    return kubernetes.client.ApiClient(configuration)
+
+
+def _decoded(encoded: str, size: int, what: str) -> bytes:
+    try:
+        content = base64.b64decode("".join(encoded.split()), validate=True)
+    except binascii.Error:
+        content = b""
+    if len(content) != size:
+        raise Transient(
+            f"{_sentence(what)} gave {len(content)} of {size} bytes: the stream broke off; try again in 10 s.",
+            SENT_EARLY,
+        )
+    return content
+
+
+def _translated(error: ApiException, what: str) -> NodeworthyError:
+    """Our error for the API's, by status; the server's own message is the reason."""
+    reason = _message(error)
+    if error.status in DENIED:
+        return Permanent(
+            f"{_sentence(what)} was denied with HTTP {error.status} ({reason}): give our account the right to."
+        )
+    if not error.status or error.status == TOO_MANY or error.status >= SERVER_ERROR:
+        return Transient(f"{_sentence(what)} got HTTP {error.status} ({reason}); try again in 10 s.", SENT_EARLY)
+    return Permanent(f"{_sentence(what)} was refused with HTTP {error.status}: {reason}.")
+
+
+def _message(error: ApiException) -> str:
+    try:
+        message = json.loads(error.body or b"")["message"]
+    except (ValueError, TypeError, KeyError):
+        message = error.reason
+    return str(message or "no reason given").strip().rstrip(".")
+
+
+def _silent(what: str) -> Transient:
+    return Transient(
+        f"{_sentence(what)} got no answer from the Kubernetes API: check that it is up; try again in 10 s.", SENT_EARLY
+    )
+
+
+def _sentence(what: str) -> str:
+    return what[0].upper() + what[1:]

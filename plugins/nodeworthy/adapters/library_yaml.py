@@ -1,0 +1,103 @@
+"""The Library port over the files in `include/`: read once per process, checked against their schemas, frozen.
+
+What people write by hand is YAML; suites and baselines are JSON. A name is a file's name, so a name that is a path
+is refused. The door to yaml and jsonschema is `library_yaml_files`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from nodeworthy.adapters import library_yaml_values as values
+from nodeworthy.adapters.library_yaml_files import read
+from nodeworthy.adapters.library_yaml_fleet import read_fleet
+from nodeworthy.errors import Permanent
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.table import Lifecycle
+from nodeworthy.qualification.baselines import Baseline, baselines_from_document
+from nodeworthy.qualification.references import Reference, references_from_document
+from nodeworthy.qualification.sku import FirmwareSet, Sku
+from nodeworthy.qualification.suite_document import suite_from_document
+from nodeworthy.qualification.suites import Suite
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class YamlLibrary:
+    """What people wrote below one folder. Every reader raises Permanent with file and line when a file is broken."""
+
+    def __init__(self, folder: Path, *, lifecycle: str = "default") -> None:
+        self._folder = folder
+        self._schemas = folder / "schemas"
+        self._lifecycle = lifecycle
+        # One cache per library and reader: files do not change under a running process.
+        self.lifecycle = cache(self._read_lifecycle)
+        self.sku = cache(self._read_sku)
+        self.firmware_set = cache(self._read_firmware_set)
+        self.suite = cache(self._read_suite)
+        self.baselines = cache(self._read_baselines)
+        self.policy = cache(self._read_policy)
+
+    def fleet(self, path: str) -> tuple[FleetNode, ...]:
+        """Read a fleet manifest (YAML or CSV), anew each time: operators edit it."""
+        return read_fleet(Path(path), self._schemas)
+
+    def _read_lifecycle(self) -> Lifecycle:
+        path = self._path("lifecycle", self._lifecycle, ".yaml")
+        document = read(path, self._schemas, "lifecycle-1")
+        try:
+            return Lifecycle.from_document(document)
+        except Permanent as error:
+            raise Permanent(f"{path}: {error.sentence}") from error
+
+    def _read_sku(self, name: str) -> Sku:
+        path = self._path("skus", name, ".yaml")
+        if not path.is_file():
+            known = ", ".join(sorted(file.stem for file in (self._folder / "skus").glob("*.yaml"))) or "none"
+            raise Permanent(
+                f"SKU {name} has no definition {path}: known are {known}; correct the manifest or write the definition."
+            )
+        sku = values.sku(self._named(path, name, "sku-1"))
+        if sku.gpus != sum(rule.count for rule in sku.parts if rule.kind.value == "gpu"):
+            raise Permanent(f"{path}: gpus is {sku.gpus} and the parts name another number of GPUs: make them agree.")
+        return sku
+
+    def _read_firmware_set(self, name: str) -> FirmwareSet:
+        path = self._path("skus/firmware", name, ".yaml")
+        return values.firmware_set(self._named(path, name, "firmware-set-1"))
+
+    def _read_suite(self, name: str) -> Suite:
+        path = self._path("suites", name, ".json")
+        return suite_from_document(read(path, None), self.suite, str(path))
+
+    def _read_baselines(self, sku: str) -> tuple[Baseline, ...]:
+        path = self._path("baselines", sku, ".json")
+        population = self._path("baselines", f"{sku}-reference", ".json")
+        references: tuple[Reference, ...] = ()
+        if population.is_file():
+            references = references_from_document(read(population, None), str(population))
+        return baselines_from_document(read(path, None), references, str(path)) if path.is_file() else ()
+
+    def _read_policy(self, pool: str) -> Mapping[str, Any]:
+        path = self._path("policies", pool, ".yaml")
+        if not path.is_file():
+            path, pool = self._path("policies", "default", ".yaml"), "default"
+        document = read(path, self._schemas, "policy-1")
+        if document["pool"] != pool:
+            raise Permanent(f"{path}: pool is {document['pool']} and the file's name says {pool}: make them agree.")
+        return values.policy(document)
+
+    def _named(self, path: Path, name: str, schema: str) -> Any:
+        document = read(path, self._schemas, schema)
+        if document["name"] != name:
+            raise Permanent(f"{path}: name is {document['name']} and the file's name says {name}: make them agree.")
+        return document
+
+    def _path(self, kind: str, name: str, suffix: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise Permanent(f"The name {name!r} of a file in {kind} is no plain name: use letters, digits, . _ and -.")
+        return self._folder / kind / f"{name}{suffix}"

@@ -1,0 +1,90 @@
+"""Turns checked documents into the frozen values of floor 0: SKUs, firmware sets, policies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from nodeworthy.evidence.inventory import ComponentKind
+from nodeworthy.qualification.sku import BmcProfile, FirmwareEntry, FirmwareSet, PartRule, Sku
+
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
+
+Document = Mapping[str, Any]
+
+
+def duration(text: str) -> timedelta:
+    """Return an ISO 8601 duration of days, hours, minutes and seconds (the schema has checked its form)."""
+    match = _DURATION.fullmatch(text)
+    assert match is not None, text
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+def sku(document: Document) -> Sku:
+    """Return a SKU."""
+    return Sku(
+        name=document["name"],
+        version=document["version"],
+        models=tuple(document["models"]),
+        parts=tuple(_part(row) for row in document["parts"]),
+        bmc=_profile(document["bmc"]),
+        firmware_set=document["firmware_set"],
+        gpus=document["gpus"],
+        nvlinks_per_gpu=document["nvlinks_per_gpu"],
+    )
+
+
+def firmware_set(document: Document) -> FirmwareSet:
+    """Return a firmware set, each range written out."""
+    entries = tuple(entry for row in document["entries"] for entry in _entries(row, document["images"]))
+    return FirmwareSet(document["name"], document["sku"], entries)
+
+
+def policy(document: Document) -> Document:
+    """Return a policy whose durations are `timedelta`; read-only."""
+    durations = {
+        group: MappingProxyType({name: duration(text) for name, text in document[group].items()})
+        for group in ("validity", "waits")
+    }
+    return MappingProxyType({**document, **durations})
+
+
+def _part(row: Document) -> PartRule:
+    return PartRule(
+        kind=ComponentKind(row["kind"]),
+        count=row["count"],
+        models=tuple(row["models"]),
+        capacity_mib=row.get("capacity_mib"),
+        tolerance_percent=float(row.get("tolerance_percent", 0.0)),
+    )
+
+
+def _profile(row: Document) -> BmcProfile:
+    timings = {
+        name: duration(row[name]) for name in ("read_timeout", "update_deadline", "boot_deadline") if name in row
+    }
+    return BmcProfile(
+        system_id=row["system_id"],
+        baseboard_id=row.get("baseboard_id", ""),
+        quirks=tuple(row.get("quirks", ())),
+        **timings,
+    )
+
+
+def _entries(row: Document, images: str) -> Iterator[FirmwareEntry]:
+    first, last = row.get("range", (0, 0))
+    for number in range(first, last + 1):
+        name = row["id"].replace("{}", str(number)) if "range" in row else row["id"]
+        address = row.get("image", images)
+        yield FirmwareEntry(
+            id=name,
+            allowed=(row["target"], *row.get("also_allowed", ())),
+            target=row["target"],
+            image_uri=address.format(id=quote(name), version=quote(row["target"])),
+            activation=row.get("activation", "reset"),
+        )
