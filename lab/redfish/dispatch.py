@@ -57,7 +57,7 @@ async def _read(context: Context, handlers: Mapping[str, Handler], names: dict[s
 def _refuse_hmc(context: Context, path: str) -> None:
     """Quirk 3: what the HGX baseboard's own controller knows cannot be had while the host is off."""
     platform = context.platform
-    closed = (f"Systems/{platform.baseboard_system}", f"Managers/{platform.baseboard_manager}")
+    closed = (f"Systems/{platform.baseboard_system}", f"Managers/{platform.baseboard_manager}", "Fabrics/")
     if not context.has("hmc-off-with-host") or not path.startswith(closed):
         return
     ready = context.node.machine.hmc_ready_at

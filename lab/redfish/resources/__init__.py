@@ -9,6 +9,7 @@ _MODULES = (
     "hardware",
     "network",
     "chassis",
+    "fabrics",
     "managers",
     "update",
     "tasks",

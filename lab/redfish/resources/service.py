@@ -11,7 +11,16 @@ from lab.truth import seeded
 @get("")
 def root(context: Context) -> Document:
     """The service root, which anyone may read."""
-    services = ("Systems", "Chassis", "Managers", "UpdateService", "SessionService", "AccountService", "EventService")
+    services = (
+        "Systems",
+        "Chassis",
+        "Fabrics",
+        "Managers",
+        "UpdateService",
+        "SessionService",
+        "AccountService",
+        "EventService",
+    )
     return {
         "@odata.id": ROOT,
         "@odata.type": "#ServiceRoot.v1_16_1.ServiceRoot",
@@ -42,7 +51,7 @@ def root(context: Context) -> Document:
 @get("odata")
 def odata(context: Context) -> Document:
     """The OData service document."""
-    names = ("Systems", "Chassis", "Managers", "UpdateService", "SessionService", "TaskService")
+    names = ("Systems", "Chassis", "Fabrics", "Managers", "UpdateService", "SessionService", "TaskService")
     rows = [{"name": name, "kind": "Singleton", "url": ROOT + name} for name in names]
     return {"@odata.context": ROOT + "$metadata", "value": rows}
 
