@@ -31,7 +31,6 @@ from lab.truth.manifest import fleet_manifest
 from lab.truth.measured_boot import golden_measurements
 from lab.truth.world import World
 
-
 _KEEP_ALIVE_SECONDS = 30
 _BACKLOG = 1024
 

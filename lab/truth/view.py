@@ -153,6 +153,6 @@ def _kernel_log(node: LabNode, image: Image | None) -> list[str]:
 def xid_line(gpu: Mapping[str, Any], code: int, at: float) -> str:
     """The driver's kernel log line for an Xid of this GPU; `at` is seconds since boot."""
     texts = data.load("kernel_log.yaml")
-    bus = gpu["pci_bus_id"][4:12].lower()
+    bus = gpu["pci_bus_id"][4:].lower().rpartition(".")[0]
     text = texts["xid_texts"].get(code, texts["xid_text_otherwise"])
     return str(texts["xid"]).format(at=at, bus=bus, code=code, text=text)
