@@ -277,6 +277,13 @@ class EvidenceStore(Protocol):
         """Return an address that an operator can open."""
 
 
+class EvidencePage(Protocol):
+    """Draws one judgement for a person."""
+
+    def render(self, content: Mapping[str, Any]) -> bytes:
+        """Return a self-contained HTML page without outside links; the same content gives the same bytes."""
+
+
 class Signer(Protocol):
     """Signs certificates; the key never leaves the adapter."""
 

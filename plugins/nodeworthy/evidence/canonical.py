@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any
 
 
@@ -20,3 +21,12 @@ def canonical_json(value: Any) -> bytes:
 def sha256_hex(content: bytes) -> str:
     """Return the SHA-256 of bytes in lower-case hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def without_nan(value: Any) -> Any:
+    """Return a JSON value in which NaN and Infinity, which JSON has no form for, are null."""
+    if isinstance(value, dict):
+        return {key: without_nan(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -8,7 +8,7 @@ the same broken clock or transport made all of them. A count (an Xid, a wrong va
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from nodeworthy.evidence.records import StoredResult
@@ -123,3 +123,14 @@ def _reasons(case: Case, result: Result, failures: Sequence[Failure]) -> list[Re
 def _nothing_to_judge(case: Case) -> Reason:
     sentence = f"suite {case.suite.name} demands no figure for scope {case.stored.scope}: add tests with metrics to it"
     return Reason(Verdict.INCOMPLETE, "no_rows", "node", "", "at least one row", "none", "count", sentence)
+
+
+def not_attested(judgement: Judgement, verdict: Verdict, sentence: str) -> Judgement:
+    """Return a platform judgement whose quote did not hold: what was measured may be other software than it says."""
+    reason = Reason(verdict, "not_attested", "node", "quote", "a quote that holds", "none that does", "", sentence)
+    reasons = (reason, *judgement.reasons)
+    worst = min((one.verdict for one in reasons), key=PRECEDENCE.index)
+    deciding = [one for one in reasons if one.verdict is worst]
+    return replace(
+        judgement, verdict=worst, reasons=reasons, sentence=judged_sentence(judgement.node, deciding).replace("..", ".")
+    )

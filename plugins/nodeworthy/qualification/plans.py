@@ -6,8 +6,7 @@ result carries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.qualification.sku import Sku
@@ -16,8 +15,7 @@ from nodeworthy.qualification.suites import Suite, TestSpec
 PLAN_SCHEMA = "nodeworthy.plan/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Addressee:
+class Addressee(TypedDict):
     """Whom a plan is for: node, chassis serial, episode, and the nonce that ties the result to this plan."""
 
     node: str
@@ -26,14 +24,11 @@ class Addressee:
     nonce: str
 
 
-def plan_document(suite: Suite, sku: Sku, scope: Scope, addressee: Addressee) -> dict[str, Any]:
+def plan_document(suite: Suite, sku: Sku, scope: Scope, **addressee: Unpack[Addressee]) -> dict[str, Any]:
     """Return a `nodeworthy.plan/1` document. `{gpus}` in an argument becomes the SKU's number of GPUs."""
     return {
         "schema": PLAN_SCHEMA,
-        "node": addressee.node,
-        "serial": addressee.serial,
-        "episode": addressee.episode,
-        "nonce": addressee.nonce,
+        **addressee,
         "suite": suite.name,
         "sku": sku.name,
         "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},

@@ -1,0 +1,67 @@
+"""Evidence through Airflow's ObjectStoragePath: a folder by default, an object store by URL.
+
+An object store writes an object whole or not at all; a folder does not, so evidence in a folder is written in
+`evidence_folder`'s way. Credentials come from the Airflow connection that the URL names (`s3://conn@bucket/...`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from nodeworthy.adapters.evidence_folder import FolderStore, checked, differs, proven
+from nodeworthy.errors import Permanent, Transient
+from nodeworthy.evidence.canonical import sha256_hex
+from nodeworthy.evidence.measurements import EvidenceReference
+
+
+class ObjectStore:
+    """Implements `ports.EvidenceStore` below one URL or folder."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root.rstrip("/")
+        self._folder = _folder_store(root)
+
+    def put(self, path: str, content: bytes) -> EvidenceReference:
+        """Store bytes; the same bytes again are success, other bytes at the same path are Refused."""
+        if self._folder is not None:
+            return self._folder.put(path, content)
+        target = self._at(path)
+        try:
+            if not target.exists():
+                target.write_bytes(content)
+            there = target.read_bytes()
+        except OSError as error:
+            raise Transient(f"Evidence {path} could not be written to {self._root} ({error}).") from error
+        if there != content:
+            raise differs(path, there, content)
+        return EvidenceReference(path, sha256_hex(content), len(content))
+
+    def get(self, reference: EvidenceReference) -> bytes:
+        """Read bytes back. Permanent when they are missing or their hash differs."""
+        if self._folder is not None:
+            return self._folder.get(reference)
+        try:
+            content: bytes = self._at(reference.path).read_bytes()
+        except FileNotFoundError as error:
+            raise Permanent(f"Evidence {reference.path} is missing: restore it from its copy.") from error
+        except OSError as error:
+            raise Transient(f"Evidence {reference.path} could not be read from {self._root} ({error}).") from error
+        return proven(reference, content)
+
+    def url(self, reference: EvidenceReference) -> str:
+        """Return an address that an operator can open."""
+        return self._folder.url(reference) if self._folder is not None else f"{self._root}/{checked(reference.path)}"
+
+    def _at(self, path: str) -> Any:
+        from airflow.sdk import ObjectStoragePath
+
+        return ObjectStoragePath(f"{self._root}/{checked(path)}")
+
+
+def _folder_store(root: str) -> FolderStore | None:
+    address = urlsplit(root)
+    if address.scheme in ("", "file"):
+        return FolderStore(Path(unquote(address.path)))
+    return None

@@ -1,0 +1,107 @@
+"""Writes the dossier of one judgement: what was asked, what came, by what it was judged, and what was decided.
+
+Every file is a function of the result and of what was in force when it was judged, so writing a dossier again after a
+crash meets the same bytes in the write-once store. The manifest comes last: it exists only when everything else does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nodeworthy.evidence.canonical import canonical_json, sha256_hex, without_nan
+from nodeworthy.evidence.dossier import MANIFEST, folder_of, manifest_document
+from nodeworthy.evidence.measurements import EvidenceReference
+from nodeworthy.evidence.records import StoredResult
+from nodeworthy.evidence.verdicts import Judgement
+from nodeworthy.lifecycle.records import Lease
+from nodeworthy.ports import EvidencePage, Work
+from nodeworthy.procedures.test_plan import PLAN
+from nodeworthy.qualification.plans import plan_document
+from nodeworthy.qualification.written import (
+    Basis,
+    baselines_to_document,
+    references_to_document,
+    suite_to_document,
+    verdict_document,
+)
+
+PAGE = "page.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One result with its judgement, what that stands on, and the node's part of the validation."""
+
+    stored: StoredResult
+    judgement: Judgement
+    basis: Basis
+    validation: Mapping[str, Any]
+    attestation: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """Where a dossier lies: its manifest and the page that an operator opens."""
+
+    manifest: EvidenceReference
+    page: EvidenceReference
+
+
+def write_dossier(judged: Judged, lease: Lease, work: Work, page: EvidencePage) -> Dossier:
+    """Store all files of a dossier and return their manifest. Re-entrant: the same judgement gives the same bytes."""
+    contents = _contents(judged, lease, work)
+    hashes = {name: sha256_hex(content) for name, content in sorted(contents.items())}
+    hashes["bundle.tar.gz"] = judged.stored.bundle.sha256
+    verdict = verdict_document(judged.stored, judged.judgement, judged.basis, hashes)
+    contents["verdict.json"] = canonical_json(verdict)
+    folder = f"{folder_of(judged.stored.bundle)}/judgement-{sha256_hex(contents['verdict.json'])[:12]}"
+    shown = {
+        "verdict": verdict,
+        "result": without_nan(dict(judged.stored.document)),
+        "validation": judged.validation,
+        "attestation": judged.attestation,
+        "files": {**hashes, "verdict.json": sha256_hex(contents["verdict.json"])},
+    }
+    contents[PAGE] = page.render(shown)
+    files = {name: work.store.put(f"{folder}/{name}", content) for name, content in contents.items()}
+    files["bundle.tar.gz"] = judged.stored.bundle
+    manifest = work.store.put(f"{folder}/{MANIFEST}", canonical_json(manifest_document(verdict, files)))
+    return Dossier(manifest, files[PAGE])
+
+
+def _contents(judged: Judged, lease: Lease, work: Work) -> dict[str, bytes]:
+    basis = judged.basis
+    contents = {
+        "plan.json": _plan(judged, lease, work),
+        "result.json": canonical_json(without_nan(dict(judged.stored.document))),
+        "validation.json": canonical_json(dict(judged.validation)),
+        "suite.json": canonical_json(suite_to_document(basis.suite)),
+        "baselines.json": canonical_json(
+            {"baselines": baselines_to_document(basis.baselines), "references": references_to_document(basis.baselines)}
+        ),
+    }
+    if judged.attestation is not None:
+        contents["attestation.json"] = canonical_json(dict(judged.attestation))
+    return contents
+
+
+def _plan(judged: Judged, lease: Lease, work: Work) -> bytes:
+    """Return the plan as it was handed out, byte for byte; without a record of it, as it must have been."""
+    nonce = judged.stored.document.get("nonce")
+    for effect in work.ledger.effects(judged.stored.node, episode=lease.episode):
+        plan = effect.detail.get("plan") if effect.kind == PLAN else None
+        if plan is not None and plan["nonce"] == nonce:
+            return json.dumps(plan).encode()
+    plan = plan_document(
+        judged.basis.suite,
+        judged.basis.sku,
+        judged.judgement.scope,
+        node=judged.stored.node,
+        serial=judged.basis.serial,
+        episode=judged.stored.episode,
+        nonce=str(nonce),
+    )
+    return json.dumps(plan).encode()

@@ -1,0 +1,232 @@
+"""Judge a wave: one validation for all results that wait, then per node a dossier, a record and a move.
+
+The order per node is dossier, record, move, each of which may be repeated: a crash between any two leaves evidence
+without a record or a record without a move, and the next run of this procedure goes on from there. One node's refusal
+never stops the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
+from nodeworthy.evidence.dossier import folder_of
+from nodeworthy.evidence.measurements import EvidenceReference
+from nodeworthy.evidence.records import Qualification, StoredResult
+from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.records import Lease
+from nodeworthy.lifecycle.rows import Transition
+from nodeworthy.ports import EvidencePage, Judge, JudgingBatch, Signer, Work
+from nodeworthy.procedures import attest as attestation
+from nodeworthy.procedures.certify import certify
+from nodeworthy.procedures.dossier import Judged, write_dossier
+from nodeworthy.procedures.isolate import isolate
+from nodeworthy.procedures.progress import begin, record_of
+from nodeworthy.procedures.test_plan import PLAN
+from nodeworthy.qualification.decision import not_attested
+from nodeworthy.qualification.sku import Sku
+from nodeworthy.qualification.validation import part_of
+from nodeworthy.qualification.written import Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What judging needs besides `Work`; signer and golden measurements are asked for when a platform is judged."""
+
+    judge: Judge
+    page: EvidencePage
+    signer: Callable[[], Signer]
+    golden: Callable[[], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What became of one result. `sentence` is for the operator; `page` is an address to open, or empty."""
+
+    node: str
+    scope: Scope
+    verdict: Verdict
+    sentence: str
+    milestone: str
+    page: str = ""
+
+
+def judge_wave(run: str, scope: Scope, work: Work, judging: Judging) -> tuple[Summary, ...]:
+    """Judge what waits in this run, and finish what an interrupted judging left behind. Re-entrant.
+
+    Raises Permanent when the validation itself is in doubt (nothing is judged then), or, after all others were treated,
+    when the evidence of some node could not be kept.
+    """
+    results = work.ledger.results(run=run, scope=scope, unjudged=False)
+    waiting = [result for result in results if not result.judged]
+    busy = {result.node for result in waiting}
+    left = {result.node: result for result in results if result.judged and result.node not in busy}
+    wave = _Wave(
+        run, scope, work, judging, {record.node.name: record.node for record in work.ledger.nodes([*busy, *left])}
+    )
+    summaries = [wave.finish(result) for result in left.values()]
+    for suite in dict.fromkeys(result.suite for result in waiting):
+        summaries += wave.judge([result for result in waiting if result.suite == suite])
+    if wave.broken:
+        raise Permanent(" ".join(wave.broken))
+    return tuple(summary for summary in summaries if summary is not None)
+
+
+@dataclass
+class _Wave:
+    """One call of `judge_wave`; `broken` collects what no operator's answer explains."""
+
+    run: str
+    scope: Scope
+    work: Work
+    judging: Judging
+    nodes: Mapping[str, FleetNode]
+
+    def __post_init__(self) -> None:
+        self.broken: list[str] = []
+
+    def judge(self, results: Sequence[StoredResult]) -> list[Summary | None]:
+        """Judge results of one suite together, then treat them node by node."""
+        skus = {result.node: self.work.library.sku(self.nodes[result.node].sku) for result in results}
+        batch = JudgingBatch(
+            scope=self.scope,
+            results=tuple(results),
+            skus=skus,
+            firmware_sets={node: sku.firmware_set for node, sku in skus.items()},
+            serials={result.node: self.nodes[result.node].serial for result in results},
+        )
+        self.work.say(
+            f"Judging {len(results)} results of suite {results[0].suite}, {self.scope} scope, in one validation."
+        )
+        judgements, validation = self.judging.judge.judge(batch)
+        return [
+            self._safely(stored, partial(self._conclude, stored, judgement, validation))
+            for stored, judgement in zip(results, judgements, strict=True)
+        ]
+
+    def finish(self, stored: StoredResult) -> Summary | None:
+        """Move a node whose judgement was recorded by an earlier call that did not get to its end."""
+        return self._safely(stored, partial(self._move_recorded, stored))
+
+    def _safely(self, stored: StoredResult, treat: Callable[[Lease], Summary | None]) -> Summary | None:
+        try:
+            return treat(self.work.ledger.lease(stored.node, self.run))
+        except Transient:
+            raise
+        except NodeworthyError as error:
+            if not isinstance(error, Refused):
+                self.broken.append(error.sentence)
+            self.work.say(f"{stored.node}: {error.sentence}")
+            milestone = record_of(self.nodes[stored.node], self.work).milestone
+            return Summary(stored.node, self.scope, Verdict.NOT_RUN, error.sentence, milestone)
+
+    def _conclude(
+        self, stored: StoredResult, judgement: Judgement, validation: Mapping[str, Any], lease: Lease
+    ) -> Summary:
+        node, work = self.nodes[stored.node], self.work
+        quote = None
+        if self.scope is Scope.PLATFORM:
+            judgement, quote = self._attested(stored, judgement, lease)
+        basis = self._basis(stored, node)
+        judged = Judged(stored, judgement, basis, part_of(validation, stored.node), quote)
+        dossier = write_dossier(judged, lease, work, self.judging.page)
+        qualification = self._qualification(judged, dossier.manifest)
+        work.ledger.record_judgement(lease, judgement, qualification)
+        page = work.store.url(dossier.page)
+        work.say(f"{judgement.sentence} Evidence: {page}")
+        self._move(judgement, dossier.manifest, lease)
+        return self._summary(judgement, page)
+
+    def _attested(
+        self, stored: StoredResult, judgement: Judgement, lease: Lease
+    ) -> tuple[Judgement, Mapping[str, Any]]:
+        """Check the quote first: one that does not hold makes the result invalid, a missing one incomplete."""
+        node = self.nodes[stored.node]
+        begin(attestation.EVENT, node, self.work)
+        try:
+            attestation.attest(lease, node, self.work, stored.document, self.judging.golden())
+        except Refused as refusal:
+            verdict = Verdict.INVALID if stored.document.get("attestation") else Verdict.INCOMPLETE
+            quote = {"attested": False, "verdict": verdict.value, "sentence": refusal.sentence}
+            return not_attested(judgement, verdict, refusal.sentence), quote
+        return judgement, {"attested": True, "nonce": str(stored.document.get("nonce"))}
+
+    def _basis(self, stored: StoredResult, node: FleetNode) -> Basis:
+        library = self.work.library
+        sku: Sku = library.sku(node.sku)
+        return Basis(
+            library.suite(stored.suite), sku, tuple(library.baselines(sku.name)), sku.firmware_set, node.serial
+        )
+
+    def _qualification(self, judged: Judged, manifest: EvidenceReference) -> Qualification | None:
+        if judged.judgement.verdict is not Verdict.PASS:
+            return None
+        now = self.work.clock.now()
+        validity = self.work.library.policy(self.nodes[judged.stored.node].pool)["validity"][self.scope.value]
+        return Qualification(
+            node=judged.stored.node,
+            scope=self.scope,
+            suite=judged.judgement.suite,
+            episode=judged.stored.episode,
+            granted_at=now,
+            expires_at=now + validity,
+            dossier=manifest,
+            boot_id=str(judged.stored.document.get("boot_id") or ""),
+            firmware_set=judged.basis.firmware_set,
+        )
+
+    def _move(self, judgement: Judgement, dossier: EvidenceReference, lease: Lease) -> None:
+        """Advance a node that passed, quarantine one that failed; every other verdict leaves it where it stands."""
+        node, work = self.nodes[judgement.node], self.work
+        if judgement.verdict is Verdict.PASS:
+            if self.scope is Scope.PLATFORM:
+                certify(lease, node, work, self.judging.signer())
+            facts = {"suite": judgement.suite, "dossier": dossier.path, "dossier_sha256": dossier.sha256}
+            work.ledger.advance(lease, self._row().event, facts, dossier)
+        elif judgement.verdict is Verdict.FAIL:
+            isolate(lease, node, work, reason=judgement.sentence)
+
+    def _move_recorded(self, stored: StoredResult, lease: Lease) -> Summary | None:
+        judgement = self._recorded(stored)
+        milestone = record_of(self.nodes[stored.node], self.work).milestone
+        unmoved = self.work.library.lifecycle().transition(milestone, self._row().event) is not None
+        if judgement is None or not unmoved or not self._answers_newest_plan(stored):
+            return None
+        if judgement.verdict not in (Verdict.PASS, Verdict.FAIL):
+            return None
+        self.work.say(f"{stored.node} was judged before and not moved: {judgement.sentence}")
+        dossier = self._recorded_dossier(stored)
+        if dossier is None and judgement.verdict is Verdict.PASS:
+            return None
+        self._move(judgement, dossier or stored.bundle, lease)
+        return self._summary(judgement, "")
+
+    def _recorded(self, stored: StoredResult) -> Judgement | None:
+        found = self.work.ledger.judgements(stored.node, episode=stored.episode)
+        return next((one for one in found if (one.scope, one.suite) == (self.scope, stored.suite)), None)
+
+    def _recorded_dossier(self, stored: StoredResult) -> EvidenceReference | None:
+        granted = self.work.ledger.qualifications(stored.node)
+        folder = f"{folder_of(stored.bundle)}/"
+        return next((one.dossier for one in granted if one.dossier.path.startswith(folder)), None)
+
+    def _answers_newest_plan(self, stored: StoredResult) -> bool:
+        """Tell whether no newer plan was handed out: a result that was measured again must not move the node."""
+        plans = [
+            effect.detail["plan"]["nonce"]
+            for effect in self.work.ledger.effects(stored.node, episode=stored.episode)
+            if effect.kind == PLAN and effect.key.startswith(f"{self.scope.value}/")
+        ]
+        return not plans or plans[-1] == stored.document.get("nonce")
+
+    def _row(self) -> Transition:
+        path: Iterable[Transition] = self.work.library.lifecycle().path
+        return next(row for row in path if row.grants is self.scope)
+
+    def _summary(self, judgement: Judgement, page: str) -> Summary:
+        milestone = record_of(self.nodes[judgement.node], self.work).milestone
+        return Summary(judgement.node, self.scope, judgement.verdict, judgement.sentence, milestone, page)

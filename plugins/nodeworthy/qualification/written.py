@@ -1,0 +1,126 @@
+"""Suites, baselines and verdicts written back as documents, for the dossier: what was judged by, in full.
+
+What is written here reads back to the same values, so a verdict can be made again from a dossier alone, years later,
+without the files of today. Nothing here holds a run id or a time of judging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nodeworthy.evidence.records import StoredResult
+from nodeworthy.evidence.verdicts import Judgement
+from nodeworthy.qualification.baselines import BASELINE_SCHEMA, Baseline
+from nodeworthy.qualification.references import REFERENCE_SCHEMA, Reference
+from nodeworthy.qualification.sku import Sku
+from nodeworthy.qualification.suite_document import SUITE_SCHEMA
+from nodeworthy.qualification.suites import MetricSpec, Suite, TestSpec
+
+VERDICT_SCHEMA = "nodeworthy.verdict/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a judgement stands on, besides the result."""
+
+    suite: Suite
+    sku: Sku
+    baselines: tuple[Baseline, ...]
+    firmware_set: str
+    serial: str
+
+
+def suite_to_document(suite: Suite) -> dict[str, Any]:
+    """Return a suite with everything that it includes, in the form of a suite file."""
+    return {
+        "schema": SUITE_SCHEMA,
+        "name": suite.name,
+        "level": suite.level,
+        "version": suite.version,
+        "tests": [_test(test) for test in suite.tests],
+        "expectations": {"expectations": [dict(row) for row in suite.expectations["expectations"]]},
+    }
+
+
+def _test(test: TestSpec) -> dict[str, Any]:
+    return {
+        "test": test.test,
+        "tool": test.tool,
+        "arguments": list(test.arguments),
+        "timeout_seconds": test.timeout.total_seconds(),
+        "parameters": dict(test.parameters),
+        "environment": dict(test.environment),
+        "transport": list(test.transport),
+        "metrics": [_metric(spec) for spec in test.metrics],
+        "scopes": [scope.value for scope in test.scopes],
+    }
+
+
+def _metric(spec: MetricSpec) -> dict[str, Any]:
+    return {**asdict(spec), "per": spec.per.value, "parameters": dict(spec.parameters)}
+
+
+def baselines_to_document(baselines: Iterable[Baseline]) -> dict[str, Any]:
+    """Return one SKU's baselines in the form of a baseline file."""
+    found = list(baselines)
+    return {
+        "schema": BASELINE_SCHEMA,
+        "sku": found[0].sku if found else "",
+        "version": found[0].version if found else 1,
+        "baselines": [_baseline(baseline) for baseline in found],
+    }
+
+
+def _baseline(baseline: Baseline) -> dict[str, Any]:
+    whole = asdict(baseline)
+    row = {key: value for key, value in whole.items() if key not in ("sku", "version", "reference")}
+    return {**row, "on_failure": baseline.on_failure.value, "parameters": dict(baseline.parameters)}
+
+
+def references_to_document(baselines: Iterable[Baseline]) -> dict[str, Any] | None:
+    """Return the references of one SKU's baselines in the form of a reference file; None when there is none."""
+    found = [(baseline.sku, baseline.reference) for baseline in baselines if baseline.reference is not None]
+    if not found:
+        return None
+    sku, first = found[0]
+    return {
+        "schema": REFERENCE_SCHEMA,
+        "sku": sku,
+        "version": first.version,
+        "simulated": first.simulated,
+        "date": first.date,
+        "source": first.source,
+        "rule": asdict(first.rule),
+        "metrics": [_reference(reference) for _, reference in found],
+    }
+
+
+def _reference(reference: Reference) -> dict[str, Any]:
+    plain = ("test", "metric", "statistic", "unit", "median", "sigma", "n")
+    return {**{key: getattr(reference, key) for key in plain}, "parameters": dict(reference.parameters)}
+
+
+def verdict_document(
+    stored: StoredResult, judgement: Judgement, basis: Basis, hashes: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a `nodeworthy.verdict/1`; `hashes` are the SHA-256 of what it was made from, by file name."""
+    return {
+        "schema": VERDICT_SCHEMA,
+        "node": judgement.node,
+        "serial": basis.serial,
+        "episode": stored.episode,
+        "scope": judgement.scope.value,
+        "suite": judgement.suite,
+        "suite_version": basis.suite.version,
+        "sku": basis.sku.name,
+        "gpus": basis.sku.gpus,
+        "firmware_set": basis.firmware_set,
+        "simulated": judgement.simulated,
+        "verdict": judgement.verdict.value,
+        "sentence": judgement.sentence,
+        "reasons": [{**asdict(reason), "verdict": reason.verdict.value} for reason in judgement.reasons],
+        "references": references_to_document(basis.baselines),
+        "made_from": dict(hashes),
+    }
