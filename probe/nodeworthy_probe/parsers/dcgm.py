@@ -67,11 +67,15 @@ def parse(text: str) -> DiagReport:
         results += _read_test(test, problems)
     if not results and not problems:
         problems.append("the document holds no result")
+    entities = set(_entities(document))
+    named = {result.gpu for result in results if result.gpu is not None}
+    if entities and not named <= entities:
+        problems.append("results name GPUs that the document does not list")
     metadata = {**document, **mapping(document.get("metadata"))}
     return DiagReport(
         version=_text(metadata.get("version")),
         driver_version=_text(metadata.get("Driver Version Detected")),
-        gpus=tuple(sorted(set(_entities(document)) | {result.gpu for result in results if result.gpu is not None})),
+        gpus=tuple(sorted(entities | named)),
         results=tuple(results),
         problems=tuple(dict.fromkeys(problems)),
     )

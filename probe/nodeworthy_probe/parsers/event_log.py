@@ -118,5 +118,8 @@ def _take(blob: bytes, offset: int, size: int) -> bytes:
 
 
 def _printable(data: bytes) -> str:
-    text = data.decode("utf-8", "replace").rstrip("\x00")
+    try:
+        text = data.decode("utf-8").rstrip("\x00")
+    except UnicodeDecodeError:
+        return data[:32].hex()
     return text[:200] if text.isprintable() else data[:32].hex()

@@ -14,7 +14,8 @@ from typing import Any
 from .json_document import find_document, mapping, sequence
 from .numbers import close, finite
 
-_CELL_PRECISION = 2e-4  # cells are printed with six significant digits or two decimals
+_JSON_PRECISION = 2e-5  # cells are printed with six significant digits, totals with all
+_TEXT_PRECISION_GBPS = 0.0052  # cells and totals are printed with two decimals
 _RUNNING = re.compile(r"^Running (\S+?)\.?\s*$")
 _SUM = re.compile(r"^SUM (\S+) (\S+)\s*$")
 _DESCRIPTION = re.compile(r"^mem\w+ .*\((GB/s|ns)\)\s*$")
@@ -96,7 +97,7 @@ def _read_case(case: dict[str, Any]) -> Testcase:
         return Testcase(name, status, unit, (), None, f"status {status or 'absent'}")
     rows = [sequence(row) for row in sequence(case.get("bandwidth_matrix"))]
     matrix = tuple(tuple(_cell(cell) for cell in row) for row in rows)
-    problem = _shape_problem(rows, matrix) or _contradiction(matrix, case)
+    problem = _shape_problem(rows, matrix) or _contradiction(matrix, case, _JSON_PRECISION, 0.0)
     return Testcase(name, status, unit, matrix, finite(case.get("sum")), problem)
 
 
@@ -117,7 +118,7 @@ def _shape_problem(rows: list[list[Any]], matrix: Matrix) -> str | None:
     return None
 
 
-def _contradiction(matrix: Matrix, case: dict[str, Any]) -> str | None:
+def _contradiction(matrix: Matrix, case: dict[str, Any], relative: float, absolute: float) -> str | None:
     cells = [cell for row in matrix for cell in row if cell is not None]
     if not cells:
         return "the matrix holds no number"
@@ -126,7 +127,7 @@ def _contradiction(matrix: Matrix, case: dict[str, Any]) -> str | None:
         printed = finite(case.get(name))
         if printed is None and (name == "sum" or name in case):
             return f"the {name} of the matrix is missing"
-        if printed is not None and not close(printed, computed, _CELL_PRECISION, absolute=0.006):
+        if printed is not None and not close(printed, computed, relative, absolute):
             return f"the {name} contradicts the matrix"
     return None
 
@@ -206,4 +207,5 @@ def _text_problem(block: _Block, header: tuple[str, ...], body: list[tuple[str, 
         return "rows of the matrix are missing"
     if block.total is None:
         return "there is no sum to check the matrix against"
-    return _contradiction(matrix, {"sum": block.total})
+    absolute = _TEXT_PRECISION_GBPS * (1 + len(body) * len(header))
+    return _contradiction(matrix, {"sum": block.total}, 0.0, absolute)
