@@ -11,6 +11,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from nodeworthy.errors import Permanent
+
 
 class UtcDateTime(sa.types.TypeDecorator[datetime]):
     """Aware UTC times on every database; a naive time is a mistake and is refused."""
@@ -23,7 +25,7 @@ class UtcDateTime(sa.types.TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a time without a time zone cannot be stored")
+            raise Permanent("The ledger cannot store a time without a time zone: hand over aware UTC.")
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:

@@ -16,7 +16,7 @@ from sqlalchemy import event, exc
 
 from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.chain import canonical, link
-from nodeworthy.errors import Permanent, Refused, Transient
+from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.ports import Clock
@@ -158,17 +158,21 @@ def _sentences() -> Iterator[None]:
     """Turn the database's errors into ours, with the cause chained."""
     try:
         yield
-    except (exc.OperationalError, exc.ProgrammingError) as error:
-        if any(sign in str(error.orig) for sign in ("no such table", "no such column", "does not exist")):
-            raise Permanent(
-                "The ledger's database lacks this version's tables: upgrade it before starting a run."
-            ) from error
-        if isinstance(error, exc.ProgrammingError):
-            raise
-        raise Transient(f"The ledger's database did not answer in time ({_first_line(error)}): try again.") from error
     except exc.IntegrityError as error:
         raise Transient(f"Two writers met in the ledger ({_first_line(error)}): try again.") from error
+    except exc.StatementError as error:
+        raise _ours(error) from error
 
 
-def _first_line(error: exc.DBAPIError) -> str:
+def _ours(error: exc.StatementError) -> NodeworthyError:
+    if isinstance(error.orig, NodeworthyError):
+        return error.orig
+    if any(sign in str(error.orig) for sign in ("no such table", "no such column", "does not exist")):
+        return Permanent("The ledger's database lacks this version's tables: upgrade it before starting a run.")
+    if isinstance(error, exc.OperationalError):
+        return Transient(f"The ledger's database did not answer in time ({_first_line(error)}): try again.")
+    return Permanent(f"The ledger's database refused a statement ({_first_line(error)}): report this as an error.")
+
+
+def _first_line(error: exc.StatementError) -> str:
     return str(error.orig).strip().partition("\n")[0]
