@@ -28,7 +28,8 @@ def test_a_row_is_the_hash_of_the_row_before_and_itself(told: Bench) -> None:
     sequence, at, detail, found = told.sql("SELECT sequence, at, detail, hash FROM audit WHERE node = 'N2'")[0]
     quoted = detail.replace('"', '\\"')
     zeros = "0" * 64
-    text = f'{{"action":"declared","at":"{at}","detail":"{quoted}","node":"N2","previous":"{zeros}","sequence":{sequence}}}'
+    head = f'{{"action":"declared","at":"{at}","detail":"{quoted}"'
+    text = f'{head},"node":"N2","previous":"{zeros}","sequence":{sequence}}}'
     assert found == hashlib.sha256(f"{zeros}\n{text}".encode()).hexdigest()
 
 

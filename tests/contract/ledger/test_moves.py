@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from nodeworthy.errors import Refused
+from nodeworthy.errors import Permanent, Refused
 from nodeworthy.evidence.verdicts import Scope, Verdict
 from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.records import Hold
@@ -139,3 +139,11 @@ def test_rma_revokes_the_certificate(bench: Bench) -> None:
     bench.ledger.advance(lease, "quarantine", {"reason": "Xid 79"})
     bench.ledger.advance(lease, "flag_for_rma", {"reason": "board"})
     assert bench.ledger.certificate("n1") is None
+
+
+def test_half_a_character_is_refused_as_a_sentence(bench: Bench) -> None:
+    """A text from a node that no database can hold is an error with a next step, and nothing is written."""
+    lease = bench.take()
+    with pytest.raises(Permanent, match="cannot store this"):
+        bench.ledger.refuse(lease, "GPU \ud800")
+    assert bench.reason() == ""

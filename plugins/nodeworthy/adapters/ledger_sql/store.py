@@ -162,6 +162,9 @@ def _sentences() -> Iterator[None]:
         raise Transient(f"Two writers met in the ledger ({_first_line(error)}): try again.") from error
     except exc.StatementError as error:
         raise _ours(error) from error
+    except ValueError as error:
+        # A driver's own complaint about a text that no database can hold: half a character, or a NUL on PostgreSQL.
+        raise Permanent(f"The ledger cannot store this text ({error}): find where it was read and clean it.") from error
 
 
 def _ours(error: exc.StatementError) -> NodeworthyError:
