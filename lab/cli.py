@@ -99,7 +99,21 @@ def _up(options: argparse.Namespace) -> int:
     state = options.state.absolute()
     if _running(state) is not None:
         raise LabError(f"A lab already runs in {state}; stop it with `python -m lab down --state {state}`.")
+    _prepare(state)
     return _up_detached(options.words, state) if options.detach else _up_here(options, state)
+
+
+def _prepare(state: Path) -> None:
+    """An empty directory that is marked as a lab's; what an earlier lab left in it is removed, but not its log."""
+    if state.is_dir() and any(state.iterdir()) and not (state / MARKER).exists():
+        raise LabError(f"{state} is not empty and no lab's directory; choose another --state.")
+    state.mkdir(parents=True, exist_ok=True)
+    for path in state.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != _LOG:
+            path.unlink()
+    (state / MARKER).write_text("This directory belongs to a lab; `python -m lab down` removes it.\n", encoding="utf-8")
 
 
 def _up_here(options: argparse.Namespace, state: Path) -> int:
@@ -120,7 +134,6 @@ def _up_here(options: argparse.Namespace, state: Path) -> int:
         latency=options.latency,
         kubernetes=not options.bmcs_only,
     )
-    state.mkdir(parents=True, exist_ok=True)
     (state / _PID).write_text(f"{os.getpid()}\n", encoding="utf-8")
     try:
         asyncio.run(_run(settings, run))
@@ -148,7 +161,6 @@ def _welcome(state: Path) -> str:
 
 def _up_detached(words: Sequence[str], state: Path) -> int:
     """Start the same command in a session of its own and wait until it is ready."""
-    state.mkdir(parents=True, exist_ok=True)
     with (state / _LOG).open("wb") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "lab", *(word for word in words if word != "--detach")],
@@ -162,6 +174,7 @@ def _up_detached(words: Sequence[str], state: Path) -> int:
         code = child.poll()
         if code is not None:
             print((state / _LOG).read_text(encoding="utf-8", errors="replace").strip(), file=sys.stderr)
+            shutil.rmtree(state)
             return code or 1
         if _answers(state):
             print(_welcome(state))

@@ -22,14 +22,15 @@ import uvicorn
 import yaml
 
 from lab.certificates import Certificates, write_private
-from lab.control import MARKER, SOCKET, Control, IsolationDenied, LabError
+from lab.control import SOCKET, Control, IsolationDenied, LabError
 from lab.redfish.app import RedfishApp
 from lab.redfish.latency import load_latency
+from lab.tpm import ensure_authority, ensure_node
 from lab.truth.clock import LabClock
 from lab.truth.fleet import FleetFile
 from lab.truth.manifest import fleet_manifest
 from lab.truth.measured_boot import golden_measurements
-from lab.truth.world import World
+from lab.truth.world import MachineUp, World, WorldEvent
 
 _KEEP_ALIVE_SECONDS = 30
 _BACKLOG = 1024
@@ -109,12 +110,12 @@ async def started(settings: Settings, stop: asyncio.Event) -> AsyncIterator[Worl
     """The world of a lab that is up; it goes down when the context closes."""
     state = settings.state_dir
     state.mkdir(parents=True, exist_ok=True)
-    (state / MARKER).write_text("This directory belongs to a lab; `python -m lab down` removes it.\n", encoding="utf-8")
     world = World(settings.fleet, state, settings.seed, LabClock(settings.speed))
     names = sorted({"127.0.0.1", "::1", "localhost", "lab", settings.advertise, socket.gethostname()})
     certificates = Certificates(state, names)
     credentials = {"username": "nodeworthy", "password": secrets.token_urlsafe(18)}
     app = RedfishApp(world, credentials["username"], credentials["password"], load_latency(settings.latency))
+    _certify_tpms(world)
     async with contextlib.AsyncExitStack() as stack:
         endpoints: dict[str, Any] = {"control": str(state / SOCKET)}
         cluster = await _kubernetes(world, settings, certificates)
@@ -129,6 +130,17 @@ async def started(settings: Settings, stop: asyncio.Event) -> AsyncIterator[Worl
         world.start()
         _write_files(world, certificates, credentials, endpoints)
         yield world
+
+
+def _certify_tpms(world: World) -> None:
+    """The vendor's authority at once, a node's key and certificate when its system first comes up."""
+    ensure_authority(world.state_dir)
+
+    def certify(event: WorldEvent) -> None:
+        if isinstance(event, MachineUp):
+            ensure_node(world.state_dir / "nodes" / event.node, world.parts(event.node).serial, world.state_dir)
+
+    world.subscribe(certify)
 
 
 async def _kubernetes(world: World, settings: Settings, certificates: Certificates) -> Any:

@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from lab.redfish import dispatch, errors, resources
+from lab.redfish import dispatch, errors, replay, resources
 from lab.redfish.bmc import Bmc, Door
 from lab.redfish.latency import Latency
-from lab.redfish.replay import Replays
 from lab.redfish.routes import Answer, Context
 from lab.truth.node import LabNode
 from lab.truth.world import World
@@ -40,7 +39,6 @@ class RedfishApp:
         self._door = Door(world, username, password)
         self._latency = latency
         self._bmcs: dict[str, Bmc] = {}
-        self._replays = Replays()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -79,7 +77,7 @@ class RedfishApp:
         if method in _WRITES:
             context.body = _parsed(await _read(receive), headers)
         if node.spec.replay and node.spec.replay.redfish and not path.startswith("SessionService"):
-            return self._replays.answer(node.spec.replay.redfish, method, path)
+            return replay.answer(node.spec.replay.redfish, method, path)
         return await dispatch.answer(context, method, parse_qs(scope["query_string"].decode("latin-1")))
 
     def _authorize(self, node: LabNode, bmc: Bmc, headers: Mapping[str, str]) -> None:

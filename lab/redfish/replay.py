@@ -1,96 +1,19 @@
-"""A BMC made of captures: answers come from a file or a folder of Redfish bodies, and nothing can be changed.
-
-Three shapes are understood: one JSON object whose keys are the paths that were served; one JSON object that is itself a
-resource; a folder tree as crawlers make it (`.../redfish/v1/Systems/index.json`, or `Systems.json` beside its folder).
-A path may be asked for with or without a slash at its end. What a capture lacks answers 404; collections above what is
-there are not invented, except a service root when there is none.
-"""
+"""A BMC made of captures (lab/truth/captures.py): it answers what was captured, and nothing can be changed."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from lab.redfish import errors
-from lab.redfish.documents import link
 from lab.redfish.routes import Answer
-
-_MARK = "redfish/v1"
-_TOP = ("Systems", "Chassis", "Managers", "UpdateService", "SessionService", "TaskService", "EventService", "Fabrics")
+from lab.truth.captures import load_bundle
 
 
-class Replays:
-    """Bundles by path, read once."""
-
-    def __init__(self) -> None:
-        self._bundles: dict[Path, Mapping[str, Any]] = {}
-
-    def answer(self, source: Path, method: str, path: str) -> Answer:
-        """The captured body of a path below the service root; 405 for anything but a read."""
-        if method not in ("GET", "HEAD"):
-            raise errors.not_allowed(method, "GET, HEAD")
-        if source not in self._bundles:
-            self._bundles[source] = load_bundle(source)
-        body = self._bundles[source].get(path)
-        if body is None:
-            raise errors.not_found("/redfish/v1/" + path)
-        return Answer(200, body)
-
-
-def load_bundle(source: Path) -> Mapping[str, Any]:
-    """Bodies by path below the service root, without slashes at the ends; ValueError if `source` is no capture."""
-    bodies = _folder(source) if source.is_dir() else _file(source)
-    bundle: dict[str, Any] = {}
-    for path, body in bodies.items():
-        key = _key(path)
-        if key is not None and isinstance(body, dict):
-            bundle.setdefault(key, body)
-    if not bundle:
-        raise ValueError(f"{source} holds no Redfish bodies: expected keys or files below /redfish/v1.")
-    root = bundle.get("") or _invented_root(bundle)
-    # Sessions are the lab's own, whatever the capture says: a replayed BMC is guarded like any other.
-    bundle[""] = {**root, "SessionService": link("SessionService"), "Links": _links(root)}
-    return bundle
-
-
-def _links(root: Mapping[str, Any]) -> dict[str, Any]:
-    return {**root.get("Links", {}), "Sessions": link("SessionService/Sessions")}
-
-
-def _invented_root(bundle: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: link(name) for name in _TOP if any(path.split("/")[0] == name for path in bundle)}
-    return {
-        "@odata.id": "/redfish/v1/",
-        "@odata.type": "#ServiceRoot.v1_15_0.ServiceRoot",
-        "Id": "RootService",
-        "Name": "Root Service",
-        "RedfishVersion": "1.15.0",
-        **found,
-    }
-
-
-def _key(path: str) -> str | None:
-    position = path.find(_MARK)
-    return None if position < 0 else path[position + len(_MARK) :].strip("/")
-
-
-def _file(source: Path) -> Mapping[str, Any]:
-    document = json.loads(source.read_text(encoding="utf-8"))
-    if not isinstance(document, dict):
-        raise ValueError(f"{source} is no JSON object.")
-    if "@odata.id" in document:
-        return {str(document["@odata.id"]).partition("#")[0]: document}
-    return document
-
-
-def _folder(source: Path) -> Mapping[str, Any]:
-    bodies = {}
-    for file in sorted(source.rglob("*.json")):
-        place = file.relative_to(source.parent).as_posix()
-        body = json.loads(file.read_text(encoding="utf-8"))
-        path = place.removesuffix(".json").removesuffix("/index")
-        own = body.get("@odata.id", path) if isinstance(body, dict) else path
-        bodies[path if _MARK in path else own] = body
-    return bodies
+def answer(source: Path, method: str, path: str) -> Answer:
+    """The captured body of a path below the service root: 404 if there is none, 405 for anything but a read."""
+    if method not in ("GET", "HEAD"):
+        raise errors.not_allowed(method, "GET, HEAD")
+    body = load_bundle(source).get(path)
+    if body is None:
+        raise errors.not_found("/redfish/v1/" + path)
+    return Answer(200, body)

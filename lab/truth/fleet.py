@@ -28,7 +28,10 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One node of a fleet file. `image` means that it has been running it since before the lab began."""
+    """One node of a fleet file. `image` means that it has been running it since before the lab began.
+
+    `platform` names what to simulate where no platform is sold as `sku`, as for captures of another kind of server.
+    """
 
     name: str
     sku: str
@@ -45,6 +48,7 @@ class NodeSpec:
     quirks: tuple[str, ...] = ()
     faults: tuple[Mapping[str, Any], ...] = ()
     replay: Replay | None = None
+    platform: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ def _node(node: LabNode, redfish_url: str, ca_file: str) -> dict[str, Any]:
         "fabric_domain": spec.fabric_domain,
         "batch": spec.batch,
         "bmc": {"address": redfish_url, "root": f"/bmc/{node.name}/redfish/v1/", "ca_file": ca_file},
-        "cabling": [
-            {"interface": nic.interface, "switch": nic.switch, "port": nic.port} for nic in base_parts(node).nics
-        ],
+        # A capture's cables are not the lab's; whoever replays one writes them into a manifest of his own.
+        "cabling": []
+        if spec.replay
+        else [{"interface": nic.interface, "switch": nic.switch, "port": nic.port} for nic in base_parts(node).nics],
     }

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from lab.truth import seeded
+from lab.truth.captures import host_serial
 from lab.truth.firmware import Firmware
 from lab.truth.fleet import NodeSpec
 from lab.truth.machine import Machine
-from lab.truth.platforms import Platform, platform_for_sku
+from lab.truth.platforms import Platform, load_platforms, platform_for_sku
 
 
 class LabNode:
     """A node; parts are derived from seed and name when they are asked for, never stored."""
 
     __slots__ = (
+        "_serial",
         "bios",
         "bios_pending",
         "firmware",
@@ -29,7 +31,8 @@ class LabNode:
         self.spec = spec
         self.index = index
         self.seed = seed
-        self.platform: Platform = platform_for_sku(spec.sku)
+        self.platform = _platform(spec)
+        self._serial = spec.serial or _captured_serial(spec) or seeded.digits(13, seed, spec.name, "chassis")
         self.machine = Machine()
         self.firmware = Firmware(self.platform, spec.firmware)
         self.quirks: frozenset[str] = self.platform.quirks | frozenset(spec.quirks)
@@ -65,9 +68,22 @@ class LabNode:
     @property
     def serial(self) -> str:
         """The chassis serial number, as the manifest knows it."""
-        return self.spec.serial or seeded.digits(13, self.seed, self.name, "chassis")
+        return self._serial
 
     @property
     def system_uuid(self) -> str:
         """The UUID of the host system (DMI product_uuid)."""
         return seeded.identity(self.seed, self.name, "system")
+
+
+def _platform(spec: NodeSpec) -> Platform:
+    if spec.platform is None:
+        return platform_for_sku(spec.sku)
+    platforms = load_platforms()
+    if spec.platform not in platforms:
+        raise ValueError(f"Node {spec.name} wants platform {spec.platform}; known are {', '.join(sorted(platforms))}.")
+    return platforms[spec.platform]
+
+
+def _captured_serial(spec: NodeSpec) -> str | None:
+    return host_serial(spec.replay.redfish) if spec.replay and spec.replay.redfish else None

@@ -120,8 +120,13 @@ def test_adapters_show_their_neighbours(lab: ServedLab) -> None:
 
 def test_one_request_reads_the_whole_firmware_inventory(lab: ServedLab) -> None:
     """$expand=.($levels=1) gives every item with its version in one answer."""
+    path = "/redfish/v1/UpdateService/FirmwareInventory"
     with lab.logged_in(lab.take()) as client:
-        body = client.get("/redfish/v1/UpdateService/FirmwareInventory?$expand=.($levels=1)").json()
+        body = client.get(path + "?$expand=.($levels=1)").json()
+        assert client.get(f"{path}/HostBIOS_0").json() in body["Members"]
+        processors = client.get("/redfish/v1/Systems/HGX_Baseboard_0/Processors?$expand=.").json()["Members"]
+        own = client.get("/redfish/v1/Systems/HGX_Baseboard_0/Processors/GPU_SXM_1").json()
+        assert processors[0] == own
     versions = {item["Id"]: item["Version"] for item in body["Members"]}
     assert body["Members@odata.count"] == len(versions) == 65
     assert versions["HostBIOS_0"] == "1.06.07"

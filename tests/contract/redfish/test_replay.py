@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab.redfish.replay import load_bundle
+from lab.truth.captures import host_serial, load_bundle
 from lab.truth.fleet import FleetFile, NodeSpec, Replay
 
 from .conftest import served
@@ -55,6 +55,16 @@ def test_a_folder_tree_is_a_bundle_too(tmp_path: Path) -> None:
     _write(root / "redfish" / "v1" / "Systems" / "A.json", _tiny("/redfish/v1/Systems/A"))
     _write(root / "loose.json", _tiny("/redfish/v1/Chassis/1"))
     assert sorted(load_bundle(root)) == ["", "Chassis/1", "Systems/A"]
+
+
+def test_the_captured_serial_becomes_the_node_s(tmp_path: Path) -> None:
+    """The rack chassis' serial number is the node's, as the manifest will have it."""
+    bundle = {
+        "/redfish/v1/Systems/Board": _tiny("/redfish/v1/Systems/Board", SerialNumber="B1"),
+        "/redfish/v1/Chassis/1": _tiny("/redfish/v1/Chassis/1", SerialNumber=" C1 ", ChassisType="RackMount"),
+    }
+    _write(tmp_path / "bundle.json", bundle)
+    assert host_serial(tmp_path / "bundle.json") == "C1"
 
 
 def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
