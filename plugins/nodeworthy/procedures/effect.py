@@ -35,13 +35,13 @@ class Case:
     work: Work
     sku: Sku
 
+    def effects(self) -> tuple[Effect, ...]:
+        """Return this episode's effects in order."""
+        return self.work.ledger.effects(self.node.name, episode=self.lease.episode)
+
     def newest(self, kind: str, step: str) -> Effect | None:
         """Return the newest effect of a kind that `step` wrote in this episode."""
-        found = [
-            effect
-            for effect in self.work.ledger.effects(self.node.name, episode=self.lease.episode)
-            if effect.kind == kind and effect.key.rsplit("/", 1)[0] == step
-        ]
+        found = [one for one in self.effects() if one.kind == kind and one.key.rsplit("/", 1)[0] == step]
         return max(found, key=lambda effect: int(effect.key.rsplit("/", 1)[1]), default=None)
 
     def attempt(self, kind: str, step: str) -> str:

@@ -12,7 +12,7 @@ from nodeworthy.errors import OutcomeUnknown, Refused
 from nodeworthy.evidence.inventory import FirmwareItem
 from nodeworthy.lifecycle.records import Effect
 from nodeworthy.ports import Bmc
-from nodeworthy.procedures.effect import FAILED, INTENDED, PROVEN, UNKNOWN, Case
+from nodeworthy.procedures.effect import FAILED, PROVEN, UNKNOWN, Case
 from nodeworthy.procedures.outcome import Waiting
 from nodeworthy.qualification.sku import FirmwareEntry
 
@@ -23,13 +23,17 @@ QUIRK_TASKS_VANISH = "task-vanishes"
 
 def update(case: Case, bmc: Bmc, entry: FirmwareEntry, item: FirmwareItem) -> Waiting | None:
     """Return None when this item's image is written, Waiting while its task runs. Refused when the task failed."""
-    key = case.attempt(UPDATE, entry.id)
     known = [one.task for one in bmc.updates()]
     detail = {"from": item.version, "to": entry.target, "image": entry.image_uri, "tasks": known}
-    effect = case.intend(UPDATE, key, detail)
-    task = _task(case, bmc, effect, entry, item)
-    if isinstance(task, Waiting):
-        return task
+    effect = case.intend(UPDATE, case.attempt(UPDATE, entry.id), detail)
+    task = None if effect.fresh else _known_task(case, bmc, effect)
+    if task is None and not effect.fresh:
+        waiting = _never_arrived(case, entry, effect)
+        if waiting is not None:
+            return waiting
+        effect = case.intend(UPDATE, case.attempt(UPDATE, entry.id), detail)
+    if task is None:
+        task = _start(case, bmc, effect, entry, item)
     state = bmc.update_state(task)
     deadline = effect.intended_at + case.sku.bmc.update_deadline
     poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["poll"]
@@ -52,32 +56,27 @@ def update(case: Case, bmc: Bmc, entry: FirmwareEntry, item: FirmwareItem) -> Wa
     return None
 
 
-def _task(case: Case, bmc: Bmc, effect: Effect, entry: FirmwareEntry, item: FirmwareItem) -> str | Waiting:
-    """Return the task of this effect, starting it when no process did."""
-    if not effect.fresh:
-        found = _known_task(case, bmc, effect)
-        if found is not None:
-            return found
-        arrived_by = effect.intended_at + case.settle_time
-        if case.work.clock.now() < arrived_by:
-            check = {"kind": "moment", "at": arrived_by.isoformat()}
-            return Waiting(
-                f"an update request of {entry.id} that may be on its way", timedelta(seconds=10), arrived_by, check
-            )
-        if QUIRK_TASKS_VANISH in case.sku.bmc.quirks:
-            case.settle(effect, UNKNOWN, {})
-            raise OutcomeUnknown(
-                f"An update of {entry.id} on {case.node.name} was written down and its BMC forgets tasks, so whether "
-                "it was started is unknown: look at the BMC's log, then clear this task to send it again."
-            )
-    assert effect.status == INTENDED
-    case.work.say(f"Updating {entry.id} of {case.node.name}: {item.version} to {entry.target} (effect {effect.id}).")
-    return _keep(case, effect, _start(case, bmc, effect, entry, item))
+def _never_arrived(case: Case, entry: FirmwareEntry, effect: Effect) -> Waiting | None:
+    """Give up a start that no task tells of, once any request of a dead process must have arrived."""
+    arrived_by = effect.intended_at + case.settle_time
+    if case.work.clock.now() < arrived_by:
+        check = {"kind": "moment", "at": arrived_by.isoformat()}
+        what = f"an update request of {entry.id} that may be on its way"
+        return Waiting(what, timedelta(seconds=10), arrived_by, check)
+    if QUIRK_TASKS_VANISH in case.sku.bmc.quirks:
+        case.settle(effect, UNKNOWN, {})
+        raise OutcomeUnknown(
+            f"An update of {entry.id} on {case.node.name} was written down and its BMC forgets tasks, so whether it "
+            "was started is unknown: look at the BMC's log, then clear this task to send it again."
+        )
+    case.settle(effect, FAILED, {"sent": False})
+    return None
 
 
 def _start(case: Case, bmc: Bmc, effect: Effect, entry: FirmwareEntry, item: FirmwareItem) -> str:
+    case.work.say(f"Updating {entry.id} of {case.node.name}: {item.version} to {entry.target} (effect {effect.id}).")
     try:
-        return bmc.start_update(item, entry.image_uri, effect_id=effect.id)
+        return _keep(case, effect, bmc.start_update(item, entry.image_uri, effect_id=effect.id))
     except OutcomeUnknown as unknown:
         case.work.say(f"{unknown.sentence} Looking for its task.")
         task = _known_task(case, bmc, effect)

@@ -18,6 +18,8 @@ from nodeworthy.procedures.effect import FAILED, INTENDED, PROVEN, Case
 from nodeworthy.procedures.outcome import Waiting
 
 RESET = "reset"
+ANSWER = "reset-answer"
+"""Kept beside a reset that the BMC took: one without effect after that was ignored, and is not sent again."""
 POWER_STEP = "power_on"
 
 
@@ -27,23 +29,32 @@ def send_reset(case: Case, bmc: Bmc, kind: str, key: str, before: Mapping[str, A
     `before` is what the world said before the first attempt (`boot_id`); the BMC's last reset is added here.
     """
     state = bmc.state()
-    effect = case.intend(RESET, key, {**before, "last_reset": _iso(state.last_reset), "kind": kind})
-    if not effect.fresh and effect.status == INTENDED:
-        happened = has_happened(case, effect, state)
-        if happened is None:
-            raise OutcomeUnknown(
-                f"A reset of {case.node.name} was written down at {effect.intended_at:%H:%M:%S} UTC and neither its "
-                "BMC nor its Node can tell whether it came: look at the console, then clear this task to go on."
-            )
-        if happened:
+    detail = {**before, "last_reset": _iso(state.last_reset), "kind": kind}
+    effect = case.intend(RESET, key, detail)
+    if not effect.fresh:
+        if effect.status != INTENDED or _is_out(case, effect, state):
             return effect
         arrived_by = effect.intended_at + case.settle_time
         if case.work.clock.now() < arrived_by:
             return _until(arrived_by, f"a reset of {case.node.name} that may still be on its way")
-    if effect.status == INTENDED:
-        case.work.say(f"Sending reset {kind} to {case.node.name} (effect {effect.id}).")
-        _send(case, bmc, kind, effect)
+        case.settle(effect, FAILED, {"sent": False})
+        effect = case.intend(RESET, case.attempt(RESET, key.rsplit("/", 1)[0]), detail)
+    case.work.say(f"Sending reset {kind} to {case.node.name} (effect {effect.id}).")
+    _send(case, bmc, kind, effect)
     return effect
+
+
+def _is_out(case: Case, effect: Effect, state: SystemState) -> bool:
+    """Tell whether an earlier process's reset was sent: the BMC answered it, or the world shows it."""
+    happened = has_happened(case, effect, state)
+    if happened or any(one.kind == ANSWER and one.key == effect.key for one in case.effects()):
+        return True
+    if happened is None:
+        raise OutcomeUnknown(
+            f"A reset of {case.node.name} was written down at {effect.intended_at:%H:%M:%S} UTC and neither its BMC "
+            "nor its Node can tell whether it came: look at the console, then clear this task to go on."
+        )
+    return False
 
 
 def has_happened(case: Case, effect: Effect, state: SystemState) -> bool | None:
@@ -85,6 +96,7 @@ def _send(case: Case, bmc: Bmc, kind: str, effect: Effect) -> None:
     """Send it; a missing answer is settled by looking, not by sending again."""
     try:
         bmc.reset(kind, effect_id=effect.id)
+        case.settle(case.intend(ANSWER, effect.key, {"effect": effect.id}), PROVEN, {})
     except OutcomeUnknown as unknown:
         case.work.say(f"{unknown.sentence} Looking whether it took effect.")
         if not has_happened(case, effect, bmc.state()):

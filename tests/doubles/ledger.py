@@ -1,0 +1,227 @@
+"""The Ledger port in memory, with real fencing and the real lifecycle: what procedures are tried against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from nodeworthy.errors import Refused
+from nodeworthy.evidence.inventory import Inventory
+from nodeworthy.evidence.measurements import EvidenceReference
+from nodeworthy.evidence.records import Qualification, StoredResult
+from nodeworthy.evidence.verdicts import Judgement, Scope
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.machine import Facts, Moved, Refusal, advance
+from nodeworthy.lifecycle.records import Answer, Effect, Hold, Lease, NodeRecord
+from nodeworthy.lifecycle.table import Lifecycle
+from nodeworthy.ports import Clock
+
+
+class MemoryLedger:
+    """One fleet's memory. Written for tests of procedures: no audit, one lease a node."""
+
+    def __init__(self, lifecycle: Lifecycle, clock: Clock) -> None:
+        self._lifecycle = lifecycle
+        self._clock = clock
+        self._records: dict[str, NodeRecord] = {}
+        self._leases: dict[str, Lease] = {}
+        self._effects: list[Effect] = []
+        self._nonces: dict[tuple[str, int, str], tuple[int, str]] = {}
+        self._results: list[tuple[str, StoredResult]] = []
+        self._judgements: list[tuple[int, Judgement]] = []
+        self._qualifications: list[Qualification] = []
+        self._certificates: dict[str, tuple[EvidenceReference, datetime]] = {}
+        self._approvals: list[tuple[str, int, Answer]] = []
+        self._holds: list[Hold] = []
+        self.inventories: list[tuple[str, EvidenceReference]] = []
+        self.moves: list[tuple[str, Mapping[str, Any]]] = []
+
+    # -- nodes and episodes
+
+    def import_fleet(self, nodes: Sequence[FleetNode]) -> tuple[str, ...]:
+        """Declare nodes."""
+        for node in nodes:
+            self._records[node.name] = NodeRecord(node, self._lifecycle.initial, 1, None, "")
+        return tuple(f"{node.name} is declared." for node in nodes)
+
+    def nodes(self, names: Sequence[str] = (), *, batch: str = "", rack: str = "") -> tuple[NodeRecord, ...]:
+        """Return the named records."""
+        return tuple(self._records[name] for name in sorted(names or self._records) if name in self._records)
+
+    def open_episode(self, node: str, *, kind: str, run: str, lifetime: timedelta) -> Lease:
+        """Open an episode, or hand the same run its lease again."""
+        held = self._leases.get(node)
+        if held is not None and held.run == run:
+            return held
+        if held is not None:
+            raise Refused(f"{node} is held by {held.run}.")
+        episode = (self._records[node].episode or 0) + 1
+        self._records[node] = replace(self._records[node], episode=episode, run=run)
+        self._leases[node] = Lease(node, episode, f"token-{node}-{episode}", run, self._clock.now() + lifetime)
+        return self._leases[node]
+
+    def lease(self, node: str, run: str) -> Lease:
+        """Return the run's lease."""
+        held = self._leases.get(node)
+        if held is None or held.run != run:
+            raise Refused(f"{run} holds no lease on {node}.")
+        return held
+
+    def run_nodes(self, run: str) -> tuple[str, ...]:
+        """Return the nodes of a run."""
+        return tuple(sorted(name for name, lease in self._leases.items() if lease.run == run))
+
+    def release(self, lease: Lease, *, close: bool, reason: str) -> None:
+        """Give the lease back."""
+        self._leases.pop(lease.node, None)
+        self._records[lease.node] = replace(self._records[lease.node], reason=reason, run="")
+
+    def put(self, node: str, milestone: str) -> None:
+        """Place a node for a test."""
+        self._records[node] = replace(self._records[node], milestone=milestone)
+
+    def _fence(self, lease: Lease) -> None:
+        if self._leases.get(lease.node) != lease:
+            raise Refused(f"The lease of {lease.run} on {lease.node} is not the open one.")
+
+    # -- moves
+
+    def record_inventory(self, lease: Lease, inventory: Inventory, reference: EvidenceReference) -> None:
+        """Remember that an inventory was recorded."""
+        self._fence(lease)
+        self.inventories.append((lease.node, reference))
+
+    def advance(
+        self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None
+    ) -> Moved:
+        """Move by the real lifecycle and guards."""
+        self._fence(lease)
+        record = self._records[lease.node]
+        certificate = self._certificates.get(lease.node)
+        known = Facts(
+            now=self._clock.now(),
+            given=facts,
+            qualifications=self.qualifications(lease.node),
+            certificate_expires=certificate[1] if certificate else None,
+            holds=self.holds(lease.node),
+            answers=tuple(a for node, episode, a in self._approvals if (node, episode) == (lease.node, lease.episode)),
+        )
+        moved = advance(self._lifecycle, record.milestone, event, known)
+        if isinstance(moved, Refusal):
+            raise Refused(moved.reason)
+        if moved.changed:
+            self._records[lease.node] = replace(record, milestone=moved.to, row_version=record.row_version + 1)
+            self.moves.append((event, dict(facts)))
+        return moved
+
+    # -- effects and nonces
+
+    def intend(self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any]) -> Effect:
+        """Write an effect down, or return the one of that name."""
+        self._fence(lease)
+        for effect in self._effects:
+            if (effect.node, effect.episode, effect.kind, effect.key) == (lease.node, lease.episode, kind, key):
+                return effect
+        number = len(self._effects) + 1
+        effect = Effect(
+            f"effect-{number}", lease.node, lease.episode, kind, key, "intended", self._clock.now(), dict(detail), {}
+        )
+        self._effects.append(effect)
+        return replace(effect, fresh=True)
+
+    def settle(self, lease: Lease, effect: Effect, status: str, proof: Mapping[str, Any]) -> Effect:
+        """Write an effect's end down."""
+        self._fence(lease)
+        at = next(i for i, one in enumerate(self._effects) if one.id == effect.id)
+        self._effects[at] = replace(self._effects[at], status=status, proof=dict(proof))
+        return self._effects[at]
+
+    def effects(self, node: str, *, episode: int | None = None) -> tuple[Effect, ...]:
+        """Return a node's effects in order."""
+        return tuple(e for e in self._effects if e.node == node and episode in (None, e.episode))
+
+    def nonce(self, lease: Lease, purpose: str) -> str:
+        """Return the nonce of a purpose."""
+        number = self._nonces.setdefault((lease.node, lease.episode, purpose), (1, ""))[0]
+        return sha256(f"{lease.node} {lease.episode} {purpose} {number}".encode()).hexdigest()
+
+    def renew_nonce(self, lease: Lease, purpose: str) -> str:
+        """Void the nonce and return the next."""
+        key = (lease.node, lease.episode, purpose)
+        self._nonces[key] = (self._nonces.get(key, (1, ""))[0] + 1, "")
+        return self.nonce(lease, purpose)
+
+    # -- results, judgements, certificates
+
+    def record_result(self, lease: Lease, result: StoredResult) -> None:
+        """Store a result once."""
+        self._fence(lease)
+        if all(one.bundle != result.bundle for _, one in self._results):
+            self._results.append((lease.run, result))
+
+    def results(self, *, run: str, scope: Scope, unjudged: bool = True) -> tuple[StoredResult, ...]:
+        """Return the run's results."""
+        return tuple(
+            one for of, one in self._results if of == run and one.scope is scope and not (unjudged and one.judged)
+        )
+
+    def record_judgement(self, lease: Lease, judgement: Judgement, qualification: Qualification | None) -> None:
+        """Store a judgement; the node's results of its scope are judged."""
+        self._judgements.insert(0, (lease.episode, judgement))
+        self._results = [
+            (run, replace(one, judged=True) if (one.node, one.scope) == (lease.node, judgement.scope) else one)
+            for run, one in self._results
+        ]
+        if qualification is not None:
+            self._qualifications.append(qualification)
+
+    def judgements(self, node: str, *, episode: int | None = None) -> tuple[Judgement, ...]:
+        """Return judgements, newest first."""
+        return tuple(one for of, one in self._judgements if one.node == node and episode in (None, of))
+
+    def qualifications(self, node: str) -> tuple[Qualification, ...]:
+        """Return what is not void."""
+        return tuple(one for one in self._qualifications if one.node == node and not one.voided_by)
+
+    def void_qualifications(self, lease: Lease, scope: Scope, why: str) -> None:
+        """Void one scope."""
+        self._qualifications = [
+            replace(one, voided_by=why) if (one.node, one.scope) == (lease.node, scope) else one
+            for one in self._qualifications
+        ]
+
+    def record_certificate(self, lease: Lease, reference: EvidenceReference, expires_at: datetime) -> None:
+        """Store a certificate."""
+        self._certificates[lease.node] = (reference, expires_at)
+
+    def certificate(self, node: str) -> tuple[EvidenceReference, datetime] | None:
+        """Return the certificate."""
+        return self._certificates.get(node)
+
+    # -- approvals and holds
+
+    def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
+        """Store an answer."""
+        self._approvals.append((lease.node, lease.episode, Answer(plan_sha256, who, answer, why)))
+
+    def approval(self, node: str, episode: int, plan_sha256: str) -> tuple[str, str, str] | None:
+        """Return the answer to exactly this plan."""
+        for of, number, answer in reversed(self._approvals):
+            if (of, number, answer.plan_sha256) == (node, episode, plan_sha256):
+                return answer.who, answer.answer, answer.why
+        return None
+
+    def hold(self, hold: Hold) -> None:
+        """Hold a node."""
+        self._holds.append(hold)
+
+    def release_hold(self, node: str, *, who: str) -> None:
+        """End its holds."""
+        self._holds = [one for one in self._holds if one.node != node]
+
+    def holds(self, node: str) -> tuple[Hold, ...]:
+        """Return its holds."""
+        return tuple(one for one in self._holds if one.node == node)

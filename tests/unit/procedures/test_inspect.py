@@ -1,0 +1,126 @@
+"""Inspect tells a node that is what was declared from one that is not, item by item."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from nodeworthy.errors import Refused
+from nodeworthy.evidence.inventory import Component, ComponentKind, Neighbour
+from nodeworthy.procedures.conform import cabling_differences, part_differences
+from nodeworthy.procedures.inspect import inspect
+
+from tests.doubles.bench import bench, healthy_inventory, library, node_of
+
+SKU = library().sku("h100-sxm-8")
+
+
+def without(kind: ComponentKind, number: int) -> list[Component]:
+    """All healthy components but one of a kind."""
+    components = list(healthy_inventory().components)
+    components.remove(healthy_inventory().of_kind(kind)[number])
+    return components
+
+
+def test_a_node_as_declared_becomes_conformant_with_its_inventory_as_evidence() -> None:
+    """One call passes discover, inventory and conform and stores what was read."""
+    one = bench(cabling=[Neighbour("eth0", "leaf-01", "swp1")])
+    done = one.run(inspect)
+    assert [event for event, _ in one.ledger.moves] == ["discover", "inventory", "conform"]
+    document = json.loads(one.store.content[done.facts["evidence"]])
+    assert document["serial"] == "1571523000123"
+    assert len(document["components"]) == 2 + 32 + 8 + 4 + 9 + 2 + 10 + 6
+    assert one.ledger.inventories[0][1].path == done.facts["evidence"]
+    assert one.said[-1] == done.summary
+
+
+def test_another_serial_is_refused_with_both_serials() -> None:
+    """The BMC at the declared address belongs to another chassis: nothing is recorded about this one."""
+    one = bench(inventory=replace(healthy_inventory(), serial="9999"))
+    with pytest.raises(Refused, match=r"serial 9999 where the manifest names 1571523000123 for gpu-a01"):
+        one.run(inspect)
+    assert one.ledger.moves == []
+
+
+def test_a_gpu_of_another_model_is_named_with_its_slot() -> None:
+    """The sentence names the slot, what is seen, what the SKU names, and what to do."""
+    components = tuple(
+        replace(part, model="H200", capacity_mib=143771) if part.slot == "gpu-5" else part
+        for part in healthy_inventory().components
+    )
+    one = bench(inventory=replace(healthy_inventory(), components=components))
+    with pytest.raises(Refused) as refused:
+        one.run(inspect)
+    assert refused.value.sentence == (
+        "gpu-a01 is not what was declared: GPU gpu-5 is H200 with 143771 MiB where SKU h100-sxm-8 names H100 80GB "
+        "HBM3: correct the manifest's SKU or return the part."
+    )
+    assert one.ledger.nodes(["gpu-a01"])[0].milestone == "inventoried"
+
+
+@pytest.mark.parametrize(
+    ("kind", "phrase"),
+    [
+        (
+            ComponentKind.GPU,
+            "7 x GPU H100 80GB HBM3 present where SKU h100-sxm-8 names 8 (present: gpu-0, gpu-1, gpu-2",
+        ),
+        (ComponentKind.DIMM, "31 x DIMM M321R8GA0BB0-CQKZJ present where SKU h100-sxm-8 names 32: seat or replace"),
+        (ComponentKind.DRIVE, "1 x drive SAMSUNG MZ1L21T9HCLS-00A07 present where SKU h100-sxm-8 names 2"),
+        (ComponentKind.NIC, "7 x NIC ConnectX-7 400GbE present where SKU h100-sxm-8 names 8"),
+    ],
+)
+def test_a_missing_part_is_one_difference(kind: ComponentKind, phrase: str) -> None:
+    """One part less is one phrase with both counts; no other part is blamed."""
+    differences = part_differences(SKU, replace(healthy_inventory(), components=tuple(without(kind, 0))))
+    assert len(differences) == 1
+    assert phrase in differences[0] or phrase.replace("gpu-0, ", "") in differences[0]
+
+
+def test_a_part_too_much_is_a_difference() -> None:
+    """Nine GPUs are not eight."""
+    extra = Component(ComponentKind.GPU, "gpu-8", "H100 80GB HBM3", "S9", capacity_mib=81559)
+    inventory = replace(healthy_inventory(), components=(*healthy_inventory().components, extra))
+    assert "9 x GPU H100 80GB HBM3 present where SKU h100-sxm-8 names 8" in part_differences(SKU, inventory)[0]
+
+
+@pytest.mark.parametrize(("capacity_mib", "fits"), [(81559, True), (80000, True), (79000, False), (None, False)])
+def test_capacity_is_compared_with_its_tolerance(capacity_mib: int | None, fits: bool) -> None:
+    """GPU memory may differ by 2 per cent (79,928 to 83,190 MiB); an unknown capacity does not conform."""
+    components = tuple(
+        replace(part, capacity_mib=capacity_mib) if part.slot == "gpu-0" else part
+        for part in healthy_inventory().components
+    )
+    assert (part_differences(SKU, replace(healthy_inventory(), components=components)) == []) is fits
+
+
+def test_what_the_bmc_does_not_serve_is_unknown_and_not_zero() -> None:
+    """A collection that is not served is reported as that, not as missing parts."""
+    components = tuple(part for part in healthy_inventory().components if part.kind is not ComponentKind.DIMM)
+    inventory = replace(healthy_inventory(), components=components, lacks=("Memory of DGX (announced, answered 404)",))
+    (difference,) = part_differences(SKU, inventory)
+    assert "no DIMM could be read" in difference
+    assert "Memory of DGX" in difference
+
+
+def test_swapped_cables_are_two_differences_with_both_ends() -> None:
+    """Each cable is compared with the manifest by switch and port."""
+    node = node_of([Neighbour("eth0", "leaf-02", "swp1"), Neighbour("eth1", "leaf-01", "swp1")])
+    first, second = cabling_differences(node, healthy_inventory())
+    assert first.startswith("eth0 is cabled to leaf-01 port swp1 where the manifest names leaf-02 port swp1")
+    assert second.startswith("eth1 is cabled to leaf-02")
+
+
+def test_an_interface_without_neighbour_is_a_difference() -> None:
+    """A cable that is not plugged in is seen as silence."""
+    (difference,) = cabling_differences(node_of([Neighbour("eth7", "leaf-08", "swp1")]), healthy_inventory())
+    assert difference == "eth7 hears no neighbour where the manifest names leaf-08 port swp1: plug the cable in"
+
+
+def test_many_differences_are_cut_in_the_sentence_and_whole_in_the_log() -> None:
+    """The refusal stays readable; the log holds every difference."""
+    one = bench(cabling=[Neighbour(f"eth{number}", "leaf-99", "swp1") for number in range(6)])
+    with pytest.raises(Refused, match="and 2 more, see the log"):
+        one.run(inspect)
+    assert sum(line.startswith("Does not conform") for line in one.said) == 6
