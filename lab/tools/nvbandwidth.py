@@ -88,12 +88,13 @@ def _description(name: str) -> str:
 
 
 def _json(matrices: dict[str, Matrix], view: NodeView) -> str:
-    root = {
+    root: dict[str, Any] = {
         "CUDA Runtime Version": _cuda_number(view),
         "Driver Version": view.image.get("driver", ""),
         "git_version": _VERSION,
         "testcases": [_case(name, matrix) for name, matrix in matrices.items()],
     }
+    root["version"] = _VERSION
     return json.dumps({"nvbandwidth": root}, indent="\t", separators=(",", " : ")) + "\n"
 
 

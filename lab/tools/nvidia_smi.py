@@ -88,6 +88,6 @@ def _table_rows(number: int, gpu: dict[str, Any]) -> list[str]:
     memory = f"1MiB / {gpu['memory_total_mib']:>6}MiB"
     return [
         f"| {number:>3}  {gpu['name']:<29}{mode:>4}  | {gpu['pci_bus_id']:>18} Off |{gpu['ecc_uncorrected']:>21} |",
-        f"| N/A  {gpu['temperature_celsius']:>3}C    P0    {power:>22} | {memory:>22} |      0%      Default |",
+        f"| N/A  {gpu['temperature_celsius']:>3}C    P0    {power:>20} | {memory:>22} |      0%      Default |",
         f"|{'':41}|{'':24}|{mig:>21} |",
     ]  # fmt: skip

@@ -79,7 +79,7 @@ def _parse_json(text: str) -> BandwidthReport:
     problem = f"nvbandwidth reports: {error}"[:300] if error else None if cases else "the document lists no test"
     return BandwidthReport(
         testcases=cases,
-        version=_text(root.get("git_version")),
+        version=_text(root.get("version")) or _text(root.get("git_version")),
         driver_version=_text(root.get("Driver Version")),
         waived=sum(case.status == "Waived" for case in cases),
         problem=problem,
