@@ -17,7 +17,7 @@ EVENTS = [
     {"pcr": 0, "type": "EV_S_CRTM_VERSION", "digest_sha256": "11" * 32, "description": "firmware 1.2.3"},
     {"pcr": 4, "type": "EV_EFI_BOOT_SERVICES_APPLICATION", "digest_sha256": "22" * 32, "description": "image"},
 ]
-L1 = [
+L1: list[dict[str, Any]] = [
     {"test": "gpu.identity", "tool": "nvml", "arguments": [], "timeout_seconds": 60, "parameters": {}},
     {"test": "gpu.diag", "tool": "dcgmi", "arguments": ["diag", "-r", "1", "-j"], "timeout_seconds": 60},
     {
