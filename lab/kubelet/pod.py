@@ -78,9 +78,10 @@ class PodWorker:
             if deadline is not None:
                 deadline.cancel()
             self._kill_all()
-        if self._lost:
-            return
-        await self._finish()
+            if self._killer is not None:
+                self._killer.cancel()
+        if not self._lost:
+            await self._finish()
 
     def _arm_deadline(self) -> asyncio.TimerHandle | None:
         seconds = self.pod["spec"].get("activeDeadlineSeconds")
@@ -263,8 +264,6 @@ class PodWorker:
 
     async def _finish(self) -> None:
         """The terminal phase, about a second after the last container; then, if deleted, the pod object goes."""
-        if self._killer is not None:
-            self._killer.cancel()
         for slot in self.slots:
             if slot.run is None and self._stopping.is_set():
                 slot.run = Run(

@@ -96,6 +96,7 @@ class Handle:
             # A client that sits idle on a kept connection never answers TLS's goodbye.
             for connection in list(self._server.server_state.connections):
                 connection.transport.abort()
+            self._server.force_exit = True
             await self._task
         shutil.rmtree(self.cluster.state_dir / "pods", ignore_errors=True)
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 
 import yaml
 
+from lab.kubernetes.api import protobuf
 from lab.kubernetes.errors import ApiError, bad_request, unsupported_media
 from lab.kubernetes.resources import Catalogue, Json, Resource
 from lab.kubernetes.store import encode
@@ -80,7 +81,7 @@ class Request:
             raise ApiError(422, "Invalid", f'dryRun: Unsupported value: "{value}": supported values: "All"', {})
         return value == "All"
 
-    def document(self, accepted: tuple[str, ...] = (JSON_TYPE, "application/yaml")) -> Any:
+    def document(self, accepted: tuple[str, ...] = (JSON_TYPE, "application/yaml", protobuf.MEDIA_TYPE)) -> Any:
         """The parsed body; 415 for other media types, 400 when it cannot be parsed, None when empty."""
         if self.content_type not in accepted:
             raise unsupported_media(self.content_type, list(accepted))
@@ -90,6 +91,8 @@ class Request:
         """The body as JSON or YAML; None when empty."""
         if not self.raw.strip():
             return None
+        if self.content_type == protobuf.MEDIA_TYPE:
+            return protobuf.decode(self.raw)
         try:
             return yaml.safe_load(self.raw) if "yaml" in self.content_type else json.loads(self.raw)
         except (ValueError, yaml.YAMLError) as error:

@@ -176,18 +176,22 @@ class ExecSession:
             self._input(message)
 
     def _input(self, message: MutableMapping[str, Any]) -> None:
-        text = message.get("text")
-        if text is not None:
-            channel, data = (int(text[0]), base64.b64decode(text[1:])) if text[:1].isdigit() else (STDIN, b"")
-        else:
-            raw = message.get("bytes") or b""
-            channel, data = (raw[0], raw[1:]) if raw else (STDIN, b"")
+        channel, data = self._decode(message)
         if channel == STDIN and data:
             self._write_stdin(data)
         elif channel == CLOSE and data[:1] == bytes([STDIN]):
             self._close_stdin()
         elif channel == RESIZE and self._terminal >= 0:
             self._resize(data)
+
+    def _decode(self, message: MutableMapping[str, Any]) -> tuple[int, bytes]:
+        """Channel and data of a frame; clients may send the binary protocols' frames as text."""
+        raw = message.get("bytes") or str(message.get("text") or "").encode()
+        if not raw:
+            return STDIN, b""
+        if self._protocol.startswith("base64"):
+            return int(raw[:1]), base64.b64decode(raw[1:])
+        return raw[0], raw[1:]
 
     def _write_stdin(self, data: bytes) -> None:
         if self._stdin < 0:

@@ -1,60 +1,19 @@
-"""A lab Kubernetes in a thread of its own, or a real cluster where NODEWORTHY_TEST_KUBECONFIG names one."""
+"""The lab in a thread, or a real cluster where NODEWORTHY_TEST_KUBECONFIG names one."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-import small_world
 
-import lab.kubernetes
-from lab.certificates import Certificates
 from lab.kubelet import sandbox
+from tests.contract.kubernetes.harness import Lab, raw_client, ready_nodes, wait_for
 
 REAL = os.environ.get("NODEWORTHY_TEST_KUBECONFIG")
-NODES = ("node-a", "node-b", "node-c")
-
-
-class Lab:
-    """The lab from another thread: `call` runs something in its event loop."""
-
-    def __init__(self, state_dir: Path) -> None:
-        self.state_dir = state_dir
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self.world: Any = None
-        self.handle: Any = None
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(30)
-
-    async def _start(self) -> None:
-        self.world = small_world.SmallWorld(self.state_dir, NODES)
-        certificates = Certificates(self.state_dir, ["127.0.0.1", "localhost"])
-        self.handle = await lab.kubernetes.start(
-            self.world, port=0, state_dir=self.state_dir, certificates=certificates, customer_probe=False
-        )
-        for name in NODES:
-            self.world.up(name)
-
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Run a function in the lab's loop."""
-
-        async def run() -> Any:
-            return function()
-
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(30)
-
-    def close(self) -> None:
-        """Stop everything."""
-        asyncio.run_coroutine_threadsafe(self.handle.close(), self._loop).result(30)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
 
 
 @pytest.fixture(scope="session")
@@ -112,18 +71,16 @@ def namespace(core: Any) -> Iterator[str]:
     core.delete_namespace(name)
 
 
-def ready_nodes(core: Any) -> int:
-    """How many nodes are ready."""
-    conditions = [item for node in core.list_node().items for item in node.status.conditions or []]
-    return sum(1 for item in conditions if item.type == "Ready" and item.status == "True")
+@pytest.fixture(scope="session")
+def raw(kubeconfig: Path, core: Any) -> Iterator[httpx.Client]:
+    """Plain HTTP as the administrator."""
+    with raw_client(kubeconfig) as client:
+        yield client
 
 
-def wait_for(check: Callable[[], Any], seconds: float = 15.0) -> Any:
-    """Poll until the check is true; fails with its last value."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = check()
-        if value:
-            return value
-        assert time.monotonic() < deadline, f"not within {seconds} s: {value!r}"
-        time.sleep(0.05)
+@pytest.fixture
+def node(core: Any) -> Iterator[str]:
+    """A Node object without a machine, deleted afterwards."""
+    name = core.create_node({"metadata": {"generateName": "contract-"}}).metadata.name
+    yield name
+    core.delete_node(name)
