@@ -18,7 +18,7 @@ from . import kernel_source
 from .kernel_source import KernelLog
 from .plan import Plan, TestSpec
 from .process import ToolRun, run_tool
-from .readings import attestation, bandwidth, collective, gpu_diag, gpu_identity, kernel
+from .readings import attestation, bandwidth, cabling, collective, gpu_diag, gpu_identity, kernel
 from .readings.context import Context, Interpreter
 from .records import Execution, Reading
 
@@ -30,6 +30,7 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "all_gather_perf": collective.read,
     "reduce_scatter_perf": collective.read,
     "alltoall_perf": collective.read,
+    "lldpcli": cabling.read,
 }
 KERNEL_LOG = "kernel-log"
 _QUOTE = "tpm2_quote"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -193,3 +196,43 @@ def test_an_output_that_cannot_be_written_is_exit_code_3(run_probe: RunProbe, tm
     assert run.exit_code == 3
     assert "cannot be written" in run.log.splitlines()[-1]
     assert run.receipt == {}
+
+
+def test_cabling_is_read_in_band(run_probe: RunProbe) -> None:
+    """LLDP neighbours become texts of their interface."""
+    test = {"test": "network.lldp", "tool": "lldpcli", "arguments": ["-f", "json0", "show", "neighbors"]}
+    run = run_probe(plan=node_views.plan(tests=[test]))
+
+    assert run.result["texts"] == [
+        {"component": "nic/eth0", "name": "lldp_switch", "value": "leaf-01"},
+        {"component": "nic/eth0", "name": "lldp_port", "value": "swp1"},
+    ]
+    assert _errors("result-1", run.result) == []
+
+
+def test_a_deleted_pod_leaves_a_result_that_says_so(tmp_path: Path, node_folder: Path) -> None:
+    """SIGTERM in the middle: the running tool is ended, the rest is skipped, exit code 4."""
+    tests = [
+        {"test": "nvlink.bandwidth", "tool": "nvbandwidth", "arguments": ["-j"], "timeout_seconds": 60},
+        {"test": "gpu.diag", "tool": "dcgmi", "arguments": ["diag", "-r", "1", "-j"], "timeout_seconds": 60},
+    ]
+    view = node_views.write_node(node_folder, node_views.view(tool_faults={"nvbandwidth": "hang"}))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "NODEWORTHY_LAB_VIEW": str(view),
+        "NODEWORTHY_OUTPUT": str(tmp_path / "xcom"),
+        "NODEWORTHY_PLAN": json.dumps(node_views.plan(tests=tests)),
+    }
+    command = [sys.executable, "-I", str(REPOSITORY / "lab" / "images" / "probe" / "enter.py")]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    while "nvbandwidth" not in process.stdout.readline():
+        pass
+    process.terminate()
+    log, _ = process.communicate(timeout=60)
+
+    result = json.loads((tmp_path / "xcom" / "result.json").read_text())
+    assert process.returncode == 4, log
+    assert [test["execution"] for test in result["tests"]] == ["skipped", "skipped"]
+    assert all(row["value"] is None for row in result["measurements"])
+    assert _errors("result-1", result) == []
