@@ -16,7 +16,7 @@ EVENT_LOG = ("NODEWORTHY_EVENT_LOG_FILE", "/sys/kernel/security/tpm0/binary_bios
 CERTIFICATE = ("NODEWORTHY_IAK_CERTIFICATE_FILE", "/etc/nodeworthy/iak.pem")
 KEY_CONTEXT = ("NODEWORTHY_TPM_KEY", "0x81010002")
 _ALGORITHMS = {"ecdsa": "ecdsa-p256-sha256", "rsassa": "rsassa-sha256"}
-_DEFAULT_PCRS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+_DEFAULT_PCRS = (0, 2, 4, 7)  # firmware, option ROMs, boot loader, secure boot
 
 
 def command(context: Context, folder: Path) -> list[str]:
