@@ -64,4 +64,4 @@ def list_updates(tree: Tree, root: Resource) -> tuple[UpdateState, ...]:
 def _message(body: Resource, state: str) -> str:
     messages = part(body, "Messages")
     last = messages[-1] if isinstance(messages, list) and messages else None
-    return text(last, "Message") or " ".join(filter(None, (state, text(body, "TaskStatus"))))
+    return text(last, "Message").rstrip(".") or " ".join(filter(None, (state, text(body, "TaskStatus"))))

@@ -21,7 +21,7 @@ from nodeworthy.procedures.outcome import Done, Waiting
 from nodeworthy.procedures.plan import require_approved
 from nodeworthy.procedures.progress import begin
 from nodeworthy.procedures.ready import AFTER_POST
-from nodeworthy.procedures.reset import RESET, has_happened, send_reset
+from nodeworthy.procedures.reset import RESET, has_happened, send_reset, until
 from nodeworthy.qualification.sku import FirmwareEntry, FirmwareSet
 
 EVENT = "firmware"
@@ -109,8 +109,11 @@ def _activate(case: Case, bmc: Bmc, pending: Sequence[FirmwareEntry], versions: 
     now = case.work.clock.now()
     poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["poll"]
     deadline = sent.intended_at + case.sku.bmc.boot_deadline
-    happened = has_happened(case, sent, state)
-    if happened and not sent.fresh and state.boot_progress in AFTER_POST and now >= sent.intended_at + 2 * poll:
+    if not sent.fresh and has_happened(case, sent, state) and state.boot_progress in AFTER_POST:
+        # A BMC may show the stage of before the reset for a moment.
+        settled_at = sent.intended_at + 2 * poll
+        if now < settled_at:
+            return until(settled_at, f"the BMC of {case.node.name} to show what the reset did")
         case.settle(sent, PROVEN, {"boot_progress": state.boot_progress})
         _refuse_stuck(case, pending, versions, after="its update task ended well and the host was reset")
     if now >= deadline:

@@ -14,6 +14,7 @@ from nodeworthy.lifecycle.records import Effect
 from nodeworthy.ports import Bmc
 from nodeworthy.procedures.effect import FAILED, PROVEN, UNKNOWN, Case
 from nodeworthy.procedures.outcome import Waiting
+from nodeworthy.procedures.reset import until
 from nodeworthy.qualification.sku import FirmwareEntry
 
 UPDATE = "firmware-update"
@@ -52,7 +53,7 @@ def update(case: Case, bmc: Bmc, entry: FirmwareEntry, item: FirmwareItem) -> Wa
             f"The update of {entry.id} on {case.node.name} from {item.version} to {entry.target} failed: "
             f"{state.message}; reset its BMC and clear this task, or hold the node out."
         )
-    case.work.say(f"The update task of {entry.id} to {entry.target} has ended: {state.message}; its version decides.")
+    case.work.say(f"The update task of {entry.id} to {entry.target} has ended ({state.message}); its version decides.")
     return None
 
 
@@ -60,9 +61,7 @@ def _never_arrived(case: Case, entry: FirmwareEntry, effect: Effect) -> Waiting 
     """Give up a start that no task tells of, once any request of a dead process must have arrived."""
     arrived_by = effect.intended_at + case.settle_time
     if case.work.clock.now() < arrived_by:
-        check = {"kind": "moment", "at": arrived_by.isoformat()}
-        what = f"an update request of {entry.id} that may be on its way"
-        return Waiting(what, timedelta(seconds=10), arrived_by, check)
+        return until(arrived_by, f"an update request of {entry.id} that may be on its way")
     if QUIRK_TASKS_VANISH in case.sku.bmc.quirks:
         case.settle(effect, UNKNOWN, {})
         raise OutcomeUnknown(

@@ -53,10 +53,11 @@ def plan(lease: Lease, node: FleetNode, work: Work) -> Proposal:
         "modes": modes,
     }
     updates = sum(step["class"] == "firmware" for step in steps)
+    many = "" if updates == 1 else "s"
     return Proposal(
         sha256=digest(document),
         needs_approval=APPROVE in modes.values(),
-        subject=f"{updates} firmware updates, {len(steps) - updates} resets and images",
+        subject=f"{updates} firmware update{many}, {len(steps) - updates} resets and images",
         body=_body(document),
         document=document,
     )

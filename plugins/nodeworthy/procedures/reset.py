@@ -36,7 +36,7 @@ def send_reset(case: Case, bmc: Bmc, kind: str, key: str, before: Mapping[str, A
             return effect
         arrived_by = effect.intended_at + case.settle_time
         if case.work.clock.now() < arrived_by:
-            return _until(arrived_by, f"a reset of {case.node.name} that may still be on its way")
+            return until(arrived_by, f"a reset of {case.node.name} that may still be on its way")
         case.settle(effect, FAILED, {"sent": False})
         effect = case.intend(RESET, case.attempt(RESET, key.rsplit("/", 1)[0]), detail)
     case.work.say(f"Sending reset {kind} to {case.node.name} (effect {effect.id}).")
@@ -106,7 +106,8 @@ def _send(case: Case, bmc: Bmc, kind: str, effect: Effect) -> None:
         raise
 
 
-def _until(moment: datetime, what: str) -> Waiting:
+def until(moment: datetime, what: str) -> Waiting:
+    """Wait for a time, during which `what` shows itself."""
     return Waiting(what, timedelta(seconds=10), moment, {"kind": "moment", "at": moment.isoformat()})
 
 

@@ -54,8 +54,7 @@ def test_plan(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, suite:
     seen = _ready_node(case, scope)
     newest = case.newest(PLAN, scope.value)
     if newest is not None and _still_good(newest, seen, suite):
-        plan: dict[str, Any] = dict(newest.detail["plan"])
-        return plan
+        return _in_order(newest.detail["plan"])
     if newest is None:
         nonce, number = work.ledger.nonce(lease, scope.value), 1
     else:
@@ -72,12 +71,18 @@ def test_plan(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, suite:
     effect = case.intend(PLAN, f"{scope.value}/{number}", {"plan": plan, "boot_id": seen.boot_id})
     names = ", ".join(test["test"] for test in plan["tests"])
     work.say(f"Test plan of {node.name}: suite {suite}, {names}; nonce {nonce[:12]}, boot id {seen.boot_id}.")
-    return dict(effect.detail["plan"])
+    return _in_order(effect.detail["plan"])
 
 
 def plan_sha256(plan: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the plan's text as the pod gets it (Python's default JSON form)."""
-    return sha256(json.dumps(plan).encode()).hexdigest()
+    """Return the SHA-256 of the plan's text as the pod gets it: `json.dumps` of what `test_plan` returned."""
+    return sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+
+
+def _in_order(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan with its keys sorted all the way down: the order in which a database gives them is its own."""
+    ordered: dict[str, Any] = json.loads(json.dumps(plan, sort_keys=True))
+    return ordered
 
 
 def _stage(work: Work, scope: Scope) -> Stage:
