@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nodeworthy_probe.parsers import dcgm, event_log, kernel_log, nccl_tests, nvbandwidth, tpm_quote
+from nodeworthy_probe.parsers import dcgm, dcgm_text, event_log, kernel_log, lldp, nccl_tests, nvbandwidth, tpm_quote
 from nodeworthy_probe.plan import read_plan
 from nodeworthy_probe.readings import bandwidth, collective, gpu_diag, gpu_identity
 from nodeworthy_probe.readings.context import Context, Interpreter
@@ -110,6 +110,9 @@ def test_parsers_never_raise(text: str, blob: bytes) -> None:
         dcgm.parse,
         kernel_log.parse,
         tpm_quote.parse,
+        dcgm_text.parse_table,
+        dcgm_text.parse_links,
+        lldp.parse,
     )
     for parse in parsers:
         parse(text)
