@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -16,6 +17,8 @@ import pytest
 
 from tests.contract.tools.conftest import REPOSITORY, RunProbe
 from tests.data import node_views
+
+SAMPLES = Path(os.environ.get("NODEWORTHY_SAMPLES") or REPOSITORY.parent / "shared" / "samples")
 
 
 def _errors(name: str, document: dict[str, Any]) -> list[str]:
@@ -236,3 +239,23 @@ def test_a_deleted_pod_leaves_a_result_that_says_so(tmp_path: Path, node_folder:
     assert [test["execution"] for test in result["tests"]] == ["skipped", "skipped"]
     assert all(row["value"] is None for row in result["measurements"])
     assert _errors("result-1", result) == []
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="the samples of real tool outputs are not here")
+def test_captures_of_a_real_machine_go_through_the_same_pipeline(run_probe: RunProbe, tmp_path: Path) -> None:
+    """A folder of captured outputs and a captured kernel log: their figures come out at the other end."""
+    captures = tmp_path / "captures"
+    captures.mkdir()
+    shutil.copy(SAMPLES / "nccl-tests" / "h200_8gpu_single_size.txt", captures / "all_reduce_perf.txt")
+    shutil.copy(SAMPLES / "dcgm-diag-json" / "dcgm4_gb10_r1_persistence_fail.json", captures / "dcgmi.json")
+    shutil.copy(SAMPLES / "nvbandwidth" / "json_v05_1gpu_waived.json", captures / "nvbandwidth.json")
+    log = (SAMPLES / "dmesg" / "xid119_gsp_timeout.txt").read_text().splitlines()
+    run = run_probe(node_views.view(replay_tools=str(captures), kernel_log=log))
+
+    assert _errors("result-1", run.result) == []
+    assert run.value("node", "bus_bandwidth") == 476.98
+    assert (run.value("gpu/0", "diag_config_failures"), run.value("gpu/1", "diag_config_failures")) == (1, None)
+    assert run.value("gpu/0", "host_to_device_bandwidth") == pytest.approx(12.3964)
+    assert run.value("node", "xid_since_boot") == 5
+    waived = [row["status"] for row in run.result["measurements"] if row["metric"] == "peer_bandwidth"]
+    assert set(waived) == {"waived"}
