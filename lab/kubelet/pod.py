@@ -235,7 +235,7 @@ class PodWorker:
 
     def stop(self, grace_seconds: float) -> None:
         """Ask all containers to end; after the grace period they are killed. A shorter grace replaces a longer one."""
-        if self._stopping.is_set() and grace_seconds >= self._grace:
+        if self._lost or self.ended or (self._stopping.is_set() and grace_seconds >= self._grace):
             return
         self._grace = grace_seconds
         if not self._stopping.is_set():
@@ -261,6 +261,8 @@ class PodWorker:
         self._lost = True
         self._stopping.set()
         self._kill_all()
+        if self._killer is not None:
+            self._killer.cancel()
 
     async def _finish(self) -> None:
         """The terminal phase, about a second after the last container; then, if deleted, the pod object goes."""

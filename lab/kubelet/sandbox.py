@@ -41,8 +41,16 @@ _DIRECTORIES = (
 _LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _HIDDEN = (".git", ".run")
 
-# The script tells through its standard input (a pipe) that everything is mounted, then becomes the container's command.
-_SCRIPT = '"$1" -a -T "$2" || exit 125; echo ok >&0; root=$3; chroot=$4; env=$5; wd=$6; shift 6; exec "$chroot" "$root" "$env" --default-signal --chdir="$wd" "$@" </dev/null'
+# The subshell is process 1 of the new namespace. It tells through its standard input (a pipe) that everything is mounted,
+# then becomes the container's command. The outer shell only passes on how that ended (unshare 2.38 --fork loses signals).
+_SCRIPT = """exec 4>&2 2>/dev/null
+( exec 2>&4 4>&-
+"$1" -a -T "$2" || exit 125
+echo ok >&0
+root=$3 setpriv=$4 chroot=$5 wd=$6; shift 6
+exec "$setpriv" --pdeathsig KILL "$chroot" "$root" /usr/bin/env --default-signal --chdir="$wd" "$@" </dev/null
+)
+exit $?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +130,10 @@ def prepare(root: Root) -> Path:
 def launch_command(table: Path, root: Root, command: list[str], directory: str) -> list[str]:
     """The argument list that runs `command` as process 1 of a new sandbox; it dies with the lab."""
     (root.path / directory.lstrip("/")).mkdir(parents=True, exist_ok=True) if not _is_shared(directory) else None
-    isolate = [tool("unshare"), "--user", "--map-root-user", "--mount", "--pid", "--ipc", "--uts", "--fork"]
-    isolate += ["--kill-child=SIGKILL", "--propagation", "private"]
-    script = [tool("sh"), "-c", _SCRIPT, "sandbox", tool("mount"), str(table), str(root.path), tool("chroot")]
-    return [tool("setpriv"), "--pdeathsig", "KILL", *isolate, *script, "/usr/bin/env", directory, *command]
+    isolate = [tool("unshare"), "--user", "--map-root-user", "--mount", "--pid", "--ipc", "--uts"]
+    script = [tool("sh"), "-c", _SCRIPT, "sandbox", tool("mount"), str(table), str(root.path)]
+    inside = [tool("setpriv"), tool("chroot"), directory, *command]
+    return [tool("setpriv"), "--pdeathsig", "KILL", *isolate, "--propagation", "private", *script, *inside]
 
 
 def enter_command(process: int, command: list[str], directory: str = "/") -> list[str]:
