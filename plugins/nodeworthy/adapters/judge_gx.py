@@ -8,6 +8,7 @@ another number of rows) ends the judgement with an error: nothing passes by acci
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -90,6 +91,7 @@ def validate(rows: Sequence[Row], suite: Suite) -> Validation:
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     import great_expectations as gx
 
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

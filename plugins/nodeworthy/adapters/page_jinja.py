@@ -41,7 +41,7 @@ class JinjaPage:
 def figure(value: Any) -> str:
     """Return a number with at most four significant digits after its integer part, a dash for nothing."""
     if value is None:
-        return "–"
+        return "-"
     if isinstance(value, float | int) and value == int(value):
         return str(int(value))
     return f"{value:.2f}" if abs(value) < 100 else f"{value:.1f}"

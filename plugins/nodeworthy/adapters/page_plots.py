@@ -38,8 +38,8 @@ def dots(rows: Sequence[Row], title: str) -> str:
             kind = "bad" if row["failed"] else "good"
             tip = f"{row['component']}: {row['value']:.1f} {row['expected_unit']}"
             parts.append(
-                f'<circle class="dot {kind}" cx="{x:.1f}" cy="{scale.y(row["value"]):.1f}" r="5"><title>{escape(tip)}</title>'
-                "</circle>"
+                f'<circle class="dot {kind}" cx="{x:.1f}" cy="{scale.y(row["value"]):.1f}" r="5">'
+                f"<title>{escape(tip)}</title></circle>"
             )
     parts += [_label(LEFT - 6, scale.y(tick) + 4, f"{tick:.1f}", "end") for tick in (low, high)]
     return _svg(WIDTH, HEIGHT, title, parts)
@@ -123,7 +123,7 @@ def bullet(row: Row, title: str) -> str:
     start, end = low - (high - low) * 0.25, high + (high - low) * 0.1
 
     def at(figure: float) -> float:
-        place = (min(max(figure, start), end) - start) / (end - start)
+        place: float = (min(max(figure, start), end) - start) / (end - start)
         return LEFT + place * (WIDTH - LEFT - RIGHT)
 
     kind = "bad" if row["failed"] else "good"

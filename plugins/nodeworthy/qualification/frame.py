@@ -194,7 +194,7 @@ def _median_of(spec: MetricSpec, component: str, found: Sequence[Measurement]) -
         statistic=spec.statistic,
         value=median(values) if whole else None,
         unit=found[0].unit if len({measurement.unit for measurement in found}) == 1 else "mixed",
-        status=MeasurementStatus.OK if whole else MeasurementStatus.MISSING,
+        status=next((measurement.status for measurement in found if measurement.value is None), MeasurementStatus.OK),
     )
 
 
@@ -244,12 +244,18 @@ class _Join:
             floor=floor,
             most=most,
             ceiling=ceiling,
-            reference_low=baseline.reference.low if baseline and baseline.reference else -UNLIMITED,
+            reference_low=self._reference_low(),
             slot_low=self._slot_low(),
             slot_median=self.limits.centre,
             note=self.limits.note,
             limits=baseline,
         )
+
+    def _reference_low(self) -> float:
+        baseline = self.limits.baseline
+        if baseline is None or baseline.reference is None:
+            return -UNLIMITED
+        return baseline.reference.low(len(components(self.spec.per, self.node.context.sku.gpus)))
 
     def _slot_low(self) -> float:
         baseline, centre = self.limits.baseline, self.limits.centre

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import NormalDist, median
 from typing import Any
 
 from nodeworthy.errors import Permanent
@@ -57,10 +57,13 @@ class Reference:
         """The spread that z is counted in: never below the rule's floor."""
         return max(self.sigma, self.median * self.rule.sigma_floor_percent / 100.0)
 
-    @property
-    def low(self) -> float:
-        """The lowest value that is not flagged: below it both halves of the rule say low."""
-        by_z = self.median + self.rule.z * self.effective_sigma
+    def low(self, components: int = 1) -> float:
+        """The lowest value that is not flagged: below it both halves of the rule say low.
+
+        The rule's z holds for a node, not for each of its `components`: eight looks have eight chances of a false
+        alarm, so each look's own chance is an eighth.
+        """
+        by_z = self.median + z_for(self.rule.z, components) * self.effective_sigma
         by_percent = self.median * (1.0 + self.rule.percent / 100.0)
         return min(by_z, by_percent)
 
@@ -71,6 +74,12 @@ class Reference:
     def percent(self, value: float) -> float:
         """Return how many per cent a value lies from the median."""
         return deviation_percent(value, self.median)
+
+
+def z_for(z: float, components: int) -> float:
+    """Return the z of one look so that `components` independent looks together flag no more often than one at `z`."""
+    normal = NormalDist()
+    return z if components <= 1 else normal.inv_cdf(normal.cdf(z) / components)
 
 
 def freeze(values: Sequence[float]) -> tuple[float, float]:

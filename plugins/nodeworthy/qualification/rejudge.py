@@ -58,7 +58,9 @@ def _basis(files: Mapping[str, bytes], recorded: Mapping[str, Any]) -> Basis:
 
 
 def _with_quote(judgement: Judgement, files: Mapping[str, bytes]) -> Judgement:
-    quote = json.loads(files["attestation.json"]) if "attestation.json" in files else {"attested": True}
+    if "attestation.json" not in files:
+        return judgement
+    quote: Mapping[str, Any] = json.loads(files["attestation.json"])
     if quote["attested"]:
         return judgement
     return not_attested(judgement, Verdict(quote["verdict"]), quote["sentence"])

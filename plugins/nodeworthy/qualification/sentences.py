@@ -51,7 +51,8 @@ class Failure:
     def rank(self) -> tuple[int, int, float, int]:
         """The order of reasons of one verdict: counts first, then what names a GPU, then the largest shortfall."""
         per = self.spec.per if self.spec is not None else Per.NODE
-        return (self.check.layer, list((Per.GPU, Per.NODE, Per.PAIR)).index(per), _shortfall(self.row), self.row.row)
+        timed = self.check.layer > 1 and not self.counted
+        return (int(timed), (Per.GPU, Per.NODE, Per.PAIR).index(per), _shortfall(self.row), self.row.row)
 
 
 def reason_of(failures: Sequence[Failure], result: Result) -> Reason:
@@ -175,7 +176,7 @@ def _said_against_reference(row: Row, name: str) -> tuple[str, str, str]:
         f"{name} is {-reference.percent(value):.1f} % below the reference {_figure(reference.median)} "
         f"{row.expected_unit} (limit {-rule.percent:g} %, z {reference.z(value):.1f})"
     )
-    return f"at least {_figure(reference.low)} (reference {_figure(reference.median)})", _figure(row.value), cause
+    return f"at least {_figure(row.reference_low)} (reference {_figure(reference.median)})", _figure(row.value), cause
 
 
 def _said_against_own_node(row: Row, name: str) -> tuple[str, str, str]:

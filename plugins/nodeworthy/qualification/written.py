@@ -75,7 +75,8 @@ def baselines_to_document(baselines: Iterable[Baseline]) -> dict[str, Any]:
 
 def _baseline(baseline: Baseline) -> dict[str, Any]:
     whole = asdict(baseline)
-    row = {key: value for key, value in whole.items() if key not in ("sku", "version", "reference")}
+    left_out = ("sku", "version", "reference")
+    row = {key: value for key, value in whole.items() if key not in left_out and value is not None}
     return {**row, "on_failure": baseline.on_failure.value, "parameters": dict(baseline.parameters)}
 
 
