@@ -47,7 +47,7 @@ class NodeView:
     @property
     def image(self) -> dict[str, Any]:
         """Versions of the running image."""
-        return dict(self.document.get("image", {}))
+        return dict(self.document.get("image") or {})
 
     @property
     def speed(self) -> float:
