@@ -16,6 +16,7 @@ $(STAMP): requirements.txt
 	$(PY) -m pip install --quiet "uv==$(UV)"
 	env -u PYTHONDONTWRITEBYTECODE $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(PY) -r requirements.txt \
 	  || env -u PYTHONDONTWRITEBYTECODE $(PY) -m pip install --quiet -r requirements.txt
+	env -u PYTHONDONTWRITEBYTECODE $(PY) -m compileall -q plugins lab probe stack
 	touch $(STAMP)
 
 demo: setup

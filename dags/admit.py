@@ -1,4 +1,4 @@
-"""Admit: proven spares enter service; the only procedure that removes our taints."""
+"""The admit DAG of Airflow: proven spares enter service; the only procedure that removes our taints."""
 
 from nodeworthy.tasks.admit import admit_dag
 

@@ -1,4 +1,4 @@
-"""Bring-up: a batch of racked nodes becomes proven standby capacity.
+"""The bring-up DAG of Airflow: a batch of racked nodes becomes proven standby capacity.
 
 The steps are those of the onboarding path in `include/lifecycle/default.yaml`, in its order.
 """

@@ -37,7 +37,7 @@ class NodeSpec:
     sku: str
     rack: str
     position: int
-    pool: str = "default"
+    pool: str = "lab"
     tenant: str | None = None
     fabric_domain: str | None = None
     batch: str | None = None

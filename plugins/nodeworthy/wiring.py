@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,19 +32,13 @@ from nodeworthy.ports import (
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
+    from nodeworthy.procedures.judge_wave import Judging
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 BMC_CONNECTION = "nodeworthy_bmc"
 SIGNING_CONNECTION = "nodeworthy_signing"
 CLUSTER_CONNECTION = "kubernetes_default"
 TEST_NAMESPACE = "nodeworthy-tests"
-
-
-class SystemClock:
-    """The machine's own clock."""
-
-    def now(self) -> datetime:
-        """Return the present as aware UTC."""
-        return datetime.now(tz=UTC)
 
 
 def setting(name: str, default: str | None = None) -> str:
@@ -131,6 +124,13 @@ class Wiring:
         key = connection(SIGNING_CONNECTION)
         return Ed25519Signer(key.login or "", base64.b64decode(key.password or ""))
 
+    def judging(self) -> Judging:
+        """Return what judging a wave needs beside the ports of `work`."""
+        from nodeworthy.adapters.page_jinja import JinjaPage
+        from nodeworthy.procedures.judge_wave import Judging
+
+        return Judging(self.judge, JinjaPage(), lambda: self.signer, self.golden)
+
     def golden(self) -> Mapping[str, str]:
         """Return the reference measurements: digest by what was measured."""
         return dict(json.loads(Path(setting("GOLDEN")).read_text()))
@@ -159,4 +159,6 @@ def _bmc_credentials() -> tuple[str, str]:
 @cache
 def wiring() -> Wiring:
     """Return this process's adapters."""
+    from nodeworthy.adapters.clock_system import SystemClock
+
     return Wiring(SystemClock())

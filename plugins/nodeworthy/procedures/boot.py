@@ -120,7 +120,7 @@ def _prove(case: Case, reset: Effect, image: Image) -> ClusterNode | Waiting:
             _give_up(case, reset, image, deadline)
         return Waiting(
             f"{case.node.name} to boot {image.name}",
-            policy["waits"]["poll"],
+            policy["waits"]["cluster_poll"],
             deadline,
             {
                 "kind": "node-booted",

@@ -107,7 +107,7 @@ def _activate(case: Case, bmc: Bmc, pending: Sequence[FirmwareEntry], versions: 
     if isinstance(sent, Waiting):
         return sent
     now = case.work.clock.now()
-    poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["poll"]
+    poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["bmc_poll"]
     deadline = sent.intended_at + case.sku.bmc.boot_deadline
     if not sent.fresh and has_happened(case, sent, state) and state.boot_progress in AFTER_POST:
         # A BMC may show the stage of before the reset for a moment.

@@ -37,7 +37,7 @@ def update(case: Case, bmc: Bmc, entry: FirmwareEntry, item: FirmwareItem) -> Wa
         task = _start(case, bmc, effect, entry, item)
     state = bmc.update_state(task)
     deadline = effect.intended_at + case.sku.bmc.update_deadline
-    poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["poll"]
+    poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["bmc_poll"]
     if state.running and case.work.clock.now() < deadline:
         check = {"kind": "update-ended", "task": task}
         return Waiting(f"the update of {entry.id} to {entry.target}", poll, deadline, check)

@@ -17,6 +17,9 @@ from nodeworthy.lifecycle.records import NodeRecord
 from nodeworthy.ports import Work
 from nodeworthy.procedures.finish import arrived
 
+RETEST = "retest"
+"""The event that lets a quarantined node be tested again; it voids both scopes."""
+
 LARGEST_WAVE = 256
 """Nodes that one run treats together: expanding a mapped group blocks Airflow's only scheduler about 10 ms a task."""
 
@@ -107,7 +110,13 @@ def _take(record: NodeRecord, request: WaveRequest, work: Work) -> str:
     if arrived(record, work):
         return f"{record.node.name} is {record.milestone} already and was left out."
     try:
-        work.ledger.open_episode(record.node.name, kind=request.kind, run=request.run, lifetime=request.lifetime)
+        lease = work.ledger.open_episode(
+            record.node.name, kind=request.kind, run=request.run, lifetime=request.lifetime
+        )
+        if work.library.lifecycle().transition(record.milestone, RETEST) is not None:
+            reason = f"run {request.run} tests it again"
+            work.ledger.advance(lease, RETEST, {"reason": reason})
+            work.say(f"{record.node.name} was {record.milestone} ({record.reason}); {reason} from its firmware on.")
     except Refused as refusal:
         return f"{record.node.name} was left out: {refusal.sentence}"
     return ""

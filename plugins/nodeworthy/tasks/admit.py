@@ -7,6 +7,7 @@ from datetime import timedelta
 from airflow.sdk import DAG, Param, TriggerRule
 
 from nodeworthy.tasks.procedure import ProcedureOperator
+from nodeworthy.tasks.steps import NODE_LABEL
 from nodeworthy.tasks.wave import NamedNodes
 
 PARAMS = {
@@ -35,7 +36,6 @@ def admit_dag() -> DAG:
         default_args={"retries": 2, "retry_delay": timedelta(seconds=10)},
     ) as dag:
         named = NamedNodes(task_id="nodes", trigger_rule=TriggerRule.ALL_SUCCESS)
-        ProcedureOperator.partial(task_id="admit", procedure="admit", episode_kind="onboarding").expand(
-            node=named.output
-        )
+        admit = ProcedureOperator.partial(task_id="admit", procedure="admit", map_index_template=NODE_LABEL)
+        admit.expand(node=named.output)
     return dag

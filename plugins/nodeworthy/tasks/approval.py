@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
-from airflow.sdk import Context
+from airflow.sdk import Context, Param
 from airflow.sdk.exceptions import AirflowSkipException
 
-from nodeworthy.tasks.steps import lease_of, receipt, say_reason, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences
 
 APPROVE = "Approve"
 REFUSE = "Refuse"
@@ -26,15 +26,13 @@ class PlanApproval(HITLOperator):
     template_fields = ("node", "required", "subject", "body")
 
     def __init__(self, *, node: str, required: str, **kwargs: Any) -> None:
-        from airflow.sdk import Param
-
+        # The DAG's own params come in here by inheritance; a form asks for the task's alone.
+        kwargs.pop("params", None)
         super().__init__(
             subject="Approve the plan for this node",
             options=[APPROVE, REFUSE],
-            params={REASON: Param("", type="string", title="Reason", description="Why you approve or refuse.")},
-            map_index_template="{{ task.node }}",
-            on_failure_callback=say_reason,
-            **kwargs,
+            params={REASON: Param("", type="string", title="Reason", description="Why.", source="task")},
+            **for_a_node(kwargs),
         )
         self.node = node
         self.required = required

@@ -21,6 +21,7 @@ from nodeworthy.lifecycle.path import Stage, onboarding_stages
 from nodeworthy.tasks.approval import PlanApproval
 from nodeworthy.tasks.pods import TestPodOperator
 from nodeworthy.tasks.procedure import ProcedureOperator
+from nodeworthy.tasks.steps import NODE_LABEL
 from nodeworthy.tasks.wave import FinishNode, Gate, JudgeWave, OpenWave
 
 RETRIES = {"retries": 2, "retry_delay": timedelta(seconds=20)}
@@ -113,7 +114,8 @@ def _mapped(segment: list[Stage], wave: OpenWave, approved: str) -> Any:
     """Return the mapped group of one segment, one index per node."""
     scope = segment[-1].judges
     if scope is None and len(segment) == 1:
-        return FinishNode.partial(task_id=FINISH, trigger_rule=TriggerRule.ALL_DONE).expand(node=wave.output)
+        finish = FinishNode.partial(task_id=FINISH, map_index_template=NODE_LABEL, trigger_rule=TriggerRule.ALL_DONE)
+        return finish.expand(node=wave.output)
 
     @task_group(group_id=f"prove_{scope.value if scope else segment[-1].name}")
     def steps(node: str) -> None:
@@ -130,7 +132,7 @@ def _tasks(stage: Stage, node: str, approved: str) -> list[Any]:
     if stage.judges is not None:
         tasks.append(_pod(stage, node, stage.judges))
     else:
-        tasks.append(ProcedureOperator(task_id=stage.name, procedure=stage.name, node=node))
+        tasks.append(ProcedureOperator(task_id=stage.name, procedure=stage.name, node=node, begins=stage.begins))
     return tasks
 
 

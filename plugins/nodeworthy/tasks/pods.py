@@ -15,7 +15,7 @@ from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperato
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nodeworthy.tasks.steps import lease_of, receipt, say_reason, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences
 
 SIDECAR = "airflow-xcom-sidecar"
 RESULT_FOLDER = "/airflow/xcom"
@@ -38,10 +38,8 @@ class TestPodOperator(KubernetesPodOperator):
             log_pod_spec_on_failure=False,
             on_finish_action="delete_pod",
             automount_service_account_token=False,
-            map_index_template="{{ task.node }}",
-            on_failure_callback=say_reason,
             execution_timeout=kwargs.pop("execution_timeout", timedelta(hours=1)),
-            **kwargs,
+            **for_a_node(kwargs),
         )
         self.node = node
         self.suite = suite

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseOperator, Context
+from airflow.sdk.exceptions import AirflowSkipException
 
-from nodeworthy.tasks.steps import lease_of, receipt, say_reason, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences
 from nodeworthy.tasks.triggers import ReadyTrigger
 
 if TYPE_CHECKING:
@@ -23,15 +24,19 @@ if TYPE_CHECKING:
 class ProcedureOperator(BaseOperator):
     """Runs `nodeworthy.procedures.<procedure>.<procedure>` on a node until it is done.
 
-    The procedure is re-entrant: after each wait, and after a killed worker, it looks at the world and goes on.
+    `begins` names the milestone without which there is nothing to do for the node. The procedure is re-entrant:
+    after each wait, and after a killed worker, it looks at the world and goes on.
     """
 
     template_fields = ("node",)
 
-    def __init__(self, *, procedure: str, node: str, episode_kind: str = "onboarding", **kwargs: Any) -> None:
-        super().__init__(map_index_template="{{ task.node }}", on_failure_callback=say_reason, **kwargs)
+    def __init__(
+        self, *, procedure: str, node: str, begins: str = "", episode_kind: str = "onboarding", **kwargs: Any
+    ) -> None:
+        super().__init__(**for_a_node(kwargs))
         self.procedure = procedure
         self.node = node
+        self.begins = begins
         self.episode_kind = episode_kind
 
     def execute(self, context: Context, event: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
@@ -41,12 +46,19 @@ class ProcedureOperator(BaseOperator):
 
         with sentences():
             work = wiring().work(self.log.info)
+            self._skip_unless_begun(work)
             lease = lease_of(self.node, work, context, kind=self.episode_kind)
             (record,) = work.ledger.nodes([self.node])
             outcome = _procedure(self.procedure)(lease, record.node, work)
         if isinstance(outcome, Waiting):
             self._wait(outcome)
         return receipt(self.node, self.procedure, outcome.summary)
+
+    def _skip_unless_begun(self, work: Work) -> None:
+        """Skip a node that an earlier step stopped: that step, and `finish`, say why."""
+        (record,) = work.ledger.nodes([self.node])
+        if self.begins and not work.library.lifecycle().has_reached(record.milestone, self.begins):
+            raise AirflowSkipException(f"{self.node} is {record.milestone}: {record.reason}")
 
     def _wait(self, waiting: Waiting) -> NoReturn:
         self.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))

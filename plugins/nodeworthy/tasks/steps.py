@@ -25,6 +25,9 @@ from nodeworthy.ports import Work
 LEASE_LIFETIME = timedelta(hours=2)
 """Longer than any single step waits between two renewals; a dead run's lease is free after it."""
 
+NODE_LABEL = "{{ task.node }}"
+"""`map_index_template` of every mapped task: a square is a node."""
+
 log = logging.getLogger("nodeworthy")
 
 
@@ -70,6 +73,15 @@ def _give_back(node: str, sentence: str, context: Context) -> None:
         ledger.release(ledger.lease(node, run_of(context)), close=False, reason=sentence)
     except NodeworthyError as error:
         log.warning("%s: the reason could not be written into the ledger: %s", node, error.sentence)
+
+
+def for_a_node(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return an operator's arguments with what every task of one node has: its label, and its reason when it fails."""
+    return {
+        **arguments,
+        "map_index_template": arguments.get("map_index_template") or NODE_LABEL,
+        "on_failure_callback": arguments.get("on_failure_callback") or say_reason,
+    }
 
 
 def receipt(node: str, step: str, summary: str, **more: Any) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nodeworthy.tasks.steps import lease_of, receipt, run_of, say_reason, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, say_reason, sentences
 
 
 class OpenWave(BaseOperator):
@@ -80,7 +80,7 @@ class FinishNode(BaseOperator):
     template_fields = ("node",)
 
     def __init__(self, *, node: str, **kwargs: Any) -> None:
-        super().__init__(map_index_template="{{ task.node }}", on_failure_callback=say_reason, **kwargs)
+        super().__init__(**for_a_node(kwargs))
         self.node = node
 
     def execute(self, context: Context) -> Any:
