@@ -15,15 +15,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-import sushy
-import sushy.auth
 import sushy.connector
 import sushy.exceptions
 
 from nodeworthy.adapters.bmc_redfish_errors import Phase, translate
 from nodeworthy.adapters.bmc_redfish_inventory import read_firmware, read_inventory
 from nodeworthy.adapters.bmc_redfish_state import read_state, reset_target
-from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, part, text
+from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, part, text
 from nodeworthy.adapters.bmc_redfish_updates import list_updates, read_update, task_of, update_target
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
@@ -73,29 +71,49 @@ class _Door:
         # sushy closes each connection for the sake of BMCs that choke on long ones: here that is a profile's quirk.
         if QUIRK_NO_KEEP_ALIVE not in profile.quirks:
             self._connector._session.headers["Connection"] = "keep-alive"
-        self._session: sushy.auth.SessionAuth | None = None
+        self._session = ""
         self.root: Resource = {}
 
     def log_in(self, user: str, password: str) -> None:
-        """Create the one session."""
-        session = sushy.auth.SessionAuth(user, password)
+        """Create the one session. Not by sushy's classes: they refuse a root without a name, and fall back to Basic."""
+        sessions = self._sessions()
         try:
-            service = sushy.Sushy(
-                self._node.bmc.address, root_prefix=self._node.bmc.root, auth=session, connector=self._connector
+            response = self._connector.post(
+                sessions,
+                data={"UserName": user, "Password": password},
+                allow_reauth=False,
+                server_side_retries_left=0,
             )
         except sushy.exceptions.SushyError as error:
             raise translate(error, self._node, Phase.LOGIN, "logging in") from error
-        self._session = session
-        self.root = service.json
-        # Sushy.__del__ would close the session at a moment of the garbage collector's choice, a second time.
-        service._auth = None
+        token = response.headers.get("X-Auth-Token")
+        if not token:
+            raise Permanent(
+                f"Logging in on the BMC of {self._node.name} ({self._node.bmc.address}) gave no session token: enable "
+                "session logins in the BMC's settings."
+            )
+        self._session = response.headers.get("Location") or identity(_body(response))
+        self._connector.set_http_session_auth(token)
+
+    def _sessions(self) -> str:
+        """Read the service root and return where sessions are made."""
+        where = f"{self._node.bmc.address}{self._node.bmc.root} of {self._node.name}"
+        root = self.get(self._node.bmc.root)
+        if root is None:
+            raise Permanent(f"{where} answers 404: correct the BMC address or root in the manifest.")
+        self.root = root
+        service = link(root, "SessionService")
+        sessions = link(root, "Links", "Sessions") or (link(self.get(service), "Sessions") if service else "")
+        if not sessions:
+            raise Permanent(f"{where} shows no session service: reset the BMC, or enable sessions in its settings.")
+        return sessions
 
     def close(self) -> None:
         """Delete the session; a BMC that is gone by now ends it by its own time-out."""
-        if self._session is not None:
+        if self._session:
             with suppress(sushy.exceptions.SushyError):
-                self._session.close()
-            self._session = None
+                self._connector.delete(self._session)
+            self._session = ""
         self._connector.close()
 
     def get(self, path: str) -> Resource | None:

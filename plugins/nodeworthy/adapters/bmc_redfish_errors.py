@@ -43,10 +43,6 @@ def translate(error: Exception, node: FleetNode, phase: Phase, doing: str) -> No
             f"again in {BUSY_RETRY.seconds} s.",
             BUSY_RETRY,
         )
-    if name == "MissingXAuthToken":
-        return Permanent(
-            f"{tried} gave no session token: the BMC has no session login; enable it in the BMC's settings."
-        )
     return Permanent(f"{tried} was refused with {_status(error)}: {_detail(error)}.")
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from nodeworthy.adapters.bmc_redfish_inventory import read_inventory
 from nodeworthy.adapters.bmc_redfish_tree import Tree, identity
 from nodeworthy.evidence.inventory import ComponentKind, Inventory
@@ -32,6 +31,7 @@ def capture(name: str, system: str, baseboard: str | None = None) -> Inventory:
 
 
 def counts(inventory: Inventory) -> Counter[ComponentKind]:
+    """Count the parts by kind."""
     return Counter(component.kind for component in inventory.components)
 
 
