@@ -23,12 +23,15 @@ PRECEDENCE: Final = (
     Verdict.FAIL_CONFIG,
     Verdict.IMPOSSIBLE,
     Verdict.INVALID,
-    Verdict.TOOL_ERROR,
     Verdict.INCOMPLETE,
+    Verdict.TOOL_ERROR,
     Verdict.NOT_RUN,
     Verdict.PASS,
 )
-"""Which verdict a node gets when its rows have several: what is known for certain about the node comes first."""
+"""Which verdict a node gets when its rows have several.
+
+What is known for certain about the node comes first; an absent device comes before the tools that broke because of it.
+"""
 
 UNFIT: Final = frozenset({Verdict.IMPOSSIBLE, Verdict.INVALID, Verdict.TOOL_ERROR, Verdict.INCOMPLETE, Verdict.NOT_RUN})
 """Verdicts on the test, not on the node."""
