@@ -64,7 +64,12 @@ class Container:
         table = sandbox.prepare(self.recipe.root)
         command = sandbox.launch_command(table, self.recipe.root, self.recipe.command, self.recipe.directory)
         ready: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        told = Pipe(lambda data: ready.done() or ready.set_result(data))
+
+        def receive(data: bytes) -> None:
+            if not ready.done():
+                ready.set_result(data)
+
+        told = Pipe(receive)
         self._pipes = [Pipe(lambda data: self.log.write("stdout", data)), Pipe(self._from_stderr)]
         ends = [pipe.write_end for pipe in self._pipes]
         self._process = Process(command, self.recipe.environment, told.write_end, *ends)
@@ -89,7 +94,8 @@ class Container:
         name, path = self.recipe.command[0], self.recipe.environment.get("PATH", "")
         if "/" not in name and shutil.which(name, path=path) is None:
             raise StartError(
-                f'failed to create containerd task: failed to create shim task: OCI runtime create failed: exec: "{name}": '
+                "failed to create containerd task: failed to create shim task: "
+                f'OCI runtime create failed: exec: "{name}": '
                 "executable file not found in $PATH"
             )
 

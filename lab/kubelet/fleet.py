@@ -88,7 +88,9 @@ class Kubelets:
             }
             made = cluster.registry.create(cluster.nodes, "", body)
         else:
-            made = cluster.registry.mutate(cluster.nodes, "", name, lambda old: self._updated(old, event, status))
+            changed = cluster.registry.mutate(cluster.nodes, "", name, lambda old: self._updated(old, event, status))
+            assert changed is not None
+            made = changed
         heartbeat.renew(cluster, name, made["metadata"]["uid"])
         cluster.event(made, "Starting", "Starting kubelet.", component="kubelet")
         for pod in list(cluster.store.objects(("", "pods"))):

@@ -1,4 +1,4 @@
-"""Container logs in the CRI format (`time stream tag text`), written as output comes and read with the API's options."""
+"""Container logs in the CRI format (`time stream tag text`): written as output comes, read with the API's options."""
 
 from __future__ import annotations
 

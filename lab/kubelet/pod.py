@@ -1,7 +1,7 @@
 """One pod on one node: from ContainerCreating to its end, as a real kubelet would report it.
 
-Containers run as processes in sandboxes. Grace periods, deadlines and back-offs are real seconds, because real processes
-need real time, whatever the speed of the lab's clock.
+Containers run as processes in sandboxes. Grace periods, deadlines and back-offs are real seconds, because real
+processes need real time, whatever the speed of the lab's clock.
 """
 
 from __future__ import annotations

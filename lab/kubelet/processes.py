@@ -108,3 +108,54 @@ class Pipe:
             self._read = -1
         if not self.closed.done():
             self.closed.set_result(None)
+
+
+class Feeder:
+    """Writes to a process's input without ever blocking the event loop; what does not fit yet waits here."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._waiting = bytearray()
+        self._closing = False
+        os.set_blocking(descriptor, False)
+
+    @property
+    def pending(self) -> int:
+        """Bytes that the process has not taken yet."""
+        return len(self._waiting)
+
+    def write(self, data: bytes) -> None:
+        """Pass on data, now or when there is room."""
+        if self.descriptor < 0 or self._closing:
+            return
+        if not self._waiting:
+            self._loop.add_writer(self.descriptor, self._flush)
+        self._waiting += data
+
+    def _flush(self) -> None:
+        try:
+            del self._waiting[: os.write(self.descriptor, self._waiting)]
+        except BlockingIOError:
+            return
+        except OSError:
+            # The process closed its input or is gone: what is left has no reader.
+            self._waiting.clear()
+            self._closing = True
+        if not self._waiting:
+            self._loop.remove_writer(self.descriptor)
+            if self._closing:
+                self.close_now()
+
+    def close(self) -> None:
+        """End of input, after everything was passed on."""
+        self._closing = True
+        if not self._waiting:
+            self.close_now()
+
+    def close_now(self) -> None:
+        """End of input without the rest."""
+        if self.descriptor >= 0:
+            self._loop.remove_writer(self.descriptor)
+            os.close(self.descriptor)
+            self.descriptor = -1

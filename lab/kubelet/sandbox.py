@@ -1,9 +1,9 @@
 """One container's world: its own user, mount and PID namespaces with a private root, built by util-linux.
 
-The private root is a skeleton directory of the container. Into it go, read-only, the host's /usr, the Python prefix and the
-repository; and, writable, the container's volumes. All mounts are made by one `mount -a` inside the new
-namespaces, so they vanish with the container, need no privilege, and cost about 5 ms. The same works for an ordinary user
-wherever unprivileged user namespaces are allowed.
+The private root is a skeleton directory of the container. Into it go, read-only, the host's /usr, the Python prefix
+and the repository; and, writable, the container's volumes. All mounts are made by one `mount -a` inside the new
+namespaces, so they vanish with the container, need no privilege, and cost about 5 ms. The same works for an ordinary
+user wherever unprivileged user namespaces are allowed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _DIRECTORIES = (
 _LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _HIDDEN = (".git", ".run")
 
-# The subshell is process 1 of the new namespace. It tells through its standard input (a pipe) that everything is mounted,
-# then becomes the container's command. The outer shell only passes on how that ended (unshare 2.38 --fork loses signals).
+# The subshell is process 1 of the new namespace. It tells through its standard input (a pipe) that everything is
+# mounted, then becomes the container's command. The outer shell only passes on how that ended: `unshare --fork` of
+# util-linux 2.38 loses the signal that ended its child.
 _SCRIPT = """exec 4>&2 2>/dev/null
 ( exec 2>&4 4>&-
 "$1" -a -T "$2" || exit 125
@@ -82,6 +83,13 @@ def tool(name: str) -> str:
     return str(Path(found).resolve()) if name != "sh" else found
 
 
+_DENIED = "Pods cannot be isolated here"
+_ADVICE = (
+    "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, "
+    "kernel.apparmor_restrict_unprivileged_userns) or run the lab where they are allowed."
+)
+
+
 def check() -> str | None:
     """None when pods can be isolated here; otherwise one sentence that says what the system denies."""
     try:
@@ -96,14 +104,11 @@ def check() -> str | None:
                 command, stdin=subprocess.PIPE, capture_output=True, text=True, timeout=20, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"Pods cannot be isolated here: {paths['unshare']} failed with {error}; the lab does not run pods without isolation."
+            return f"{_DENIED}: {paths['unshare']} failed with {error}; the lab runs no pods without isolation."
     if done.returncode == 0:
         return None
     seen = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
-    return (
-        f"Pods cannot be isolated here: a user, mount and PID namespace was denied ({seen}); allow unprivileged user namespaces "
-        "(sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces) or run the lab where they are allowed."
-    )
+    return f"{_DENIED}: a user, mount or PID namespace was denied ({seen}); {_ADVICE}"
 
 
 def prepare(root: Root) -> Path:

@@ -36,7 +36,7 @@ class Volumes:
             self._paths[volume["name"]] = self._make(volume)
 
     def _make(self, volume: Json) -> Path:
-        path = self._directory / volume["name"]
+        path = self._directory / str(volume["name"])
         if "hostPath" in volume:
             return self._host_path(volume["hostPath"], path)
         path.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class Volumes:
             self._downward(path, source["downwardAPI"])
 
     def _host_path(self, source: Json, path: Path) -> Path:
-        wanted = source["path"].rstrip("/")
+        wanted = str(source["path"]).rstrip("/")
         if wanted in _HOST_FILES:
             return self._node_directory / _HOST_FILES[wanted]
         if source.get("type") in ("DirectoryOrCreate", "", None):

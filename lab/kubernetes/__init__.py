@@ -1,8 +1,8 @@
 """The lab's Kubernetes: an API server over TLS with the controllers and kubelets behind it, all in one event loop.
 
 `start` is the only entry: it takes the lab's world and returns a handle with `url` and `close()`. The API is faithful
-where clients, kubectl and KubernetesPodOperator depend on it; timestamps are real time because clients compare them with
-their own clock, while the delays of machines (heartbeats, boots, tolerated absences) follow the lab's clock.
+where clients, kubectl and KubernetesPodOperator depend on it; timestamps are real time because clients compare them
+with their own clock, while the delays of machines (heartbeats, boots, tolerated absences) follow the lab's clock.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["start"]
 
 
 async def start(world: Any, *, port: int, state_dir: Path, certificates: Any, customer_probe: bool = True) -> Handle:
-    """Serve on 127.0.0.1:`port` (0: a free one) and write `kubeconfig` and `kubeconfig-tests` into `state_dir`.
+    """Serve on 127.0.0.1:`port` (0: a free one); write `kubeconfig` and `kubeconfig-tests` into `state_dir`.
 
-    `certificates` has `ca_file`, `server_certificate` and `server_key`. Raises SandboxDenied, in one sentence, where the
-    system does not let the lab isolate pods.
+    `certificates` has `ca_file`, `server_certificate` and `server_key`. Raises SandboxDenied, in one sentence, where
+    the system does not let the lab isolate pods.
     """
     from lab.kubernetes.service import serve
 

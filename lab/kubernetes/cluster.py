@@ -116,7 +116,7 @@ class Cluster:
 
     def spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
         """Run something in the background until close; its errors are logged by the loop's handler."""
-        task: asyncio.Task[None] = asyncio.ensure_future(work)  # type: ignore[arg-type]
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

@@ -19,6 +19,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+_NAMES: dict[type, str] = {dict: "object", list: "array", str: "string"}
+
+
 def prune_custom(resource: Resource, obj: Json) -> tuple[Json, list[str]]:
     """The object without fields that its schema does not know (metadata is free), and their paths."""
     schema = resource.schema or {"x-kubernetes-preserve-unknown-fields": True}
@@ -83,11 +86,7 @@ def _check(value: Any, schema: Json, path: str, causes: list[Json]) -> None:
         return
     wanted = _TYPES.get(str(schema.get("type")))
     if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted)):
-        name = (
-            "integer"
-            if isinstance(value, int)
-            else {dict: "object", list: "array", str: "string"}.get(type(value), "null")
-        )
+        name = "integer" if isinstance(value, int) else _NAMES.get(type(value), "null")
         text = f'Invalid value: "{name}": {path} in body must be of type {schema["type"]}: "{name}"'
         causes.append(cause(path, text, "FieldValueTypeInvalid"))
         return

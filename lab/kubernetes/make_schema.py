@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 ROOTS = (
-    "V1Node V1Namespace V1Pod CoreV1Event V1ConfigMap V1Secret V1ServiceAccount V1Service V1PersistentVolumeClaim V1DaemonSet "
-    "V1ReplicaSet V1Deployment V1StatefulSet V1Job EventsV1Event V1Lease V1PodDisruptionBudget V1PriorityClass V1Eviction V1Binding "
-    "V1DeleteOptions V1SelfSubjectAccessReview V1SelfSubjectReview AuthenticationV1TokenRequest"
-).split()
+    *("V1Node", "V1Namespace", "V1Pod", "CoreV1Event", "EventsV1Event", "V1ConfigMap", "V1Secret", "V1ServiceAccount"),
+    *("V1Service", "V1PersistentVolumeClaim", "V1DaemonSet", "V1ReplicaSet", "V1Deployment", "V1StatefulSet", "V1Job"),
+    *("V1Lease", "V1PodDisruptionBudget", "V1PriorityClass", "V1Eviction", "V1Binding", "V1DeleteOptions"),
+    *("V1SelfSubjectAccessReview", "V1SelfSubjectReview", "AuthenticationV1TokenRequest"),
+)
 TARGET = Path(__file__).parent / "schema.json"
 
 
@@ -30,7 +31,7 @@ def collect() -> dict[str, dict[str, str]]:
     from kubernetes.client import models
 
     found: dict[str, dict[str, str]] = {}
-    todo = list(ROOTS)
+    todo = [*ROOTS]
     while todo:
         name = todo.pop()
         if name in found or not hasattr(models, name):

@@ -228,7 +228,7 @@ def clashes(live: Json, applied: Json, wanted: set[Path], manager: Manager) -> l
 
 def merge_applied(live: Json, applied: Json, keys: MergeKey = merge_key) -> Json:
     """The live object with the applied configuration laid over it."""
-    return _merge(copy.deepcopy(live), applied, keys)
+    return dict(_merge(copy.deepcopy(live), applied, keys))
 
 
 def _merge(live: Any, applied: Any, keys: MergeKey) -> Any:
@@ -271,4 +271,4 @@ def after_apply(live: Json, applied: Json, manager: Manager, lost: list[Clash], 
     row = {**manager.row, "time": mine.row["time"]} if mine and mine.fields == wanted and not lost else manager.row
     me = Manager(manager.name, manager.operation, manager.subresource, wanted, row)
     merged["metadata"]["managedFields"] = render([*others, me])
-    return merged
+    return dict(merged)

@@ -98,18 +98,18 @@ def _write(document: Any, path: str, value: Any, op: str) -> Any:
     return document
 
 
-def _write_item(items: list[Any], token: str, value: Any, op: str) -> None:
+def _write_item(items: list[Any], last: str, value: Any, op: str) -> None:
     if op == "remove":
-        del items[int(token)]
+        del items[int(last)]
     elif op == "replace":
-        items[int(token)] = value
-    elif token == "-":
+        items[int(last)] = value
+    elif last == "-":
         items.append(value)
     else:
         try:
-            index = int(token)
+            index = int(last)
         except ValueError:
-            raise PatchFailed(f"{token} is not an index") from None
+            raise PatchFailed(f"{last} is not an index") from None
         if not 0 <= index <= len(items):
             raise PatchFailed(f"the index {index} is out of bounds")
         items.insert(index, value)

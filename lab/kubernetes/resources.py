@@ -1,4 +1,4 @@
-"""The resource types that the lab's Kubernetes API serves, as rows: discovery, routing and tables are derived from them.
+"""The resource types that the lab's Kubernetes API serves, as rows; discovery, routing and tables derive from them.
 
 Custom resource definitions add rows at run time. What is not here answers 404 as a real API server does for a group
 it does not know.
@@ -78,50 +78,30 @@ def _core() -> tuple[Resource, ...]:
     )
 
 
+def _workload(group: str, plural: str, kind: str, *short: str) -> Resource:
+    return Resource(group, "v1", plural, kind, True, short, ("status",), has_generation=True, categories=("all",))
+
+
 def _groups() -> tuple[Resource, ...]:
-    apps, all_ = "apps", ("all",)
+    definitions, create = "customresourcedefinitions", ("create",)
+    authorization, authentication = "authorization.k8s.io", "authentication.k8s.io"
+    budget, short = "PodDisruptionBudget", ("crd", "crds")
     return (
-        Resource(
-            apps, "v1", "daemonsets", "DaemonSet", True, ("ds",), ("status",), has_generation=True, categories=all_
-        ),
-        Resource(
-            apps, "v1", "replicasets", "ReplicaSet", True, ("rs",), ("status",), has_generation=True, categories=all_
-        ),
-        Resource(apps, "v1", "deployments", "Deployment", True, ("deploy",), ("status",), has_generation=True),
-        Resource(apps, "v1", "statefulsets", "StatefulSet", True, ("sts",), ("status",), has_generation=True),
-        Resource("batch", "v1", "jobs", "Job", True, (), ("status",), has_generation=True, categories=all_),
+        _workload("apps", "daemonsets", "DaemonSet", "ds"),
+        _workload("apps", "replicasets", "ReplicaSet", "rs"),
+        _workload("apps", "deployments", "Deployment", "deploy"),
+        _workload("apps", "statefulsets", "StatefulSet", "sts"),
+        _workload("batch", "jobs", "Job"),
         Resource("events.k8s.io", "v1", "events", "Event", True, ("ev",)),
         Resource("coordination.k8s.io", "v1", "leases", "Lease"),
-        Resource(
-            "policy",
-            "v1",
-            "poddisruptionbudgets",
-            "PodDisruptionBudget",
-            True,
-            ("pdb",),
-            ("status",),
-            has_generation=True,
-        ),
+        Resource("policy", "v1", "poddisruptionbudgets", budget, True, ("pdb",), ("status",), has_generation=True),
         Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, ("pc",)),
         Resource(
-            "apiextensions.k8s.io",
-            "v1",
-            "customresourcedefinitions",
-            "CustomResourceDefinition",
-            False,
-            ("crd", "crds"),
-            ("status",),
+            *("apiextensions.k8s.io", "v1", definitions, "CustomResourceDefinition", False, short, ("status",)),
             has_generation=True,
         ),
-        Resource(
-            "authorization.k8s.io",
-            "v1",
-            "selfsubjectaccessreviews",
-            "SelfSubjectAccessReview",
-            False,
-            verbs=("create",),
-        ),
-        Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False, verbs=("create",)),
+        Resource(authorization, "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False, verbs=create),
+        Resource(authentication, "v1", "selfsubjectreviews", "SelfSubjectReview", False, verbs=create),
     )
 
 

@@ -213,5 +213,5 @@ async def _refuse_websocket(error: ApiError, receive: Receive, send: Send) -> No
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(response.body)).encode())]
     await send({"type": "websocket.http.response.start", "status": error.code, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": response.body})
-    # uvicorn logs an error for an application that returns without a handshake; to it, a refused client is a gone client.
+    # uvicorn logs an error when an application returns without a handshake; to it, a refused client is a gone client.
     raise ClientDisconnected

@@ -15,7 +15,7 @@ from lab.kubernetes.resources import Json
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"
-# Field number -> (name, kind). Kinds: text, bytes, int, bool, map, bytes-map, a trailing [] for lists, or a table's name.
+# Field number -> (name, kind). Kinds: text, bytes, int, bool, map, bytes-map, a table's name; [] marks a list.
 Table = dict[int, tuple[str, str]]
 _TABLES: dict[str, Table] = {
     "ObjectMeta": {
@@ -36,7 +36,12 @@ _TABLES: dict[str, Table] = {
         4: ("propagationPolicy", "text"),
         5: ("dryRun", "text[]"),
     },
-    "ConfigMap": {1: ("metadata", "ObjectMeta"), 2: ("data", "map"), 3: ("binaryData", "bytes-map"), 4: ("immutable", "bool")},
+    "ConfigMap": {
+        1: ("metadata", "ObjectMeta"),
+        2: ("data", "map"),
+        3: ("binaryData", "bytes-map"),
+        4: ("immutable", "bool"),
+    },
     "Secret": {
         1: ("metadata", "ObjectMeta"),
         2: ("data", "bytes-map"),

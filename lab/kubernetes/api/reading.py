@@ -39,7 +39,7 @@ def wanted_form(request: Request) -> Form:
         kind = parameters.get("as", "")
         if kind in ("", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"):
             return Form(kind, request.query.get("includeObject", "Metadata"))
-    text = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    text = "only the following media types are accepted: application/json, application/yaml"
     raise ApiError(406, "NotAcceptable", text, {})
 
 
@@ -105,10 +105,11 @@ def _page(cluster: Cluster, request: Request, target: Target) -> tuple[int, list
     entries = cluster.store.at(place, revision) if revision >= 0 else cluster.store.entries(place)
     if entries is None:
         error = errors.expired(
-            "The provided continue parameter is too old to display a consistent list result. You can start a new list without the "
-            "continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with "
-            "the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the "
-            "first chunk was returned and now may show up in the list."
+            "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+            "without the continue parameter, or use the continue token in this response to retrieve the remainder of "
+            "the results. Continuing with the provided token results in an inconsistent list - objects that were "
+            "created, modified, or deleted between the time the first chunk was returned and now may show up in the "
+            "list."
         )
         error.metadata = {"continue": _token(-1, start)}
         raise error
@@ -143,9 +144,9 @@ def _render(resource: Resource, entries: list[Entry], metadata: Json, form: Form
         objects = [to_version(resource, entry.obj) for entry in entries]
         return answer(render_table(resource, objects, metadata, form.include))
     if form.kind:
-        items = [partial(entry.obj) for entry in entries]
+        partials = [partial(entry.obj) for entry in entries]
         head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
-        return answer({**head, "items": items})
+        return answer({**head, "items": partials})
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
-    items = b",".join(encoded(resource, entry) for entry in entries)
-    return Response(body=encode(head)[:-1] + b',"items":[' + items + b"]}")
+    joined = b",".join(encoded(resource, entry) for entry in entries)
+    return Response(body=encode(head)[:-1] + b',"items":[' + joined + b"]}")

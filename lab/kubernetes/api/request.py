@@ -12,7 +12,7 @@ import yaml
 
 from lab.kubernetes.api import protobuf
 from lab.kubernetes.errors import ApiError, bad_request, unsupported_media
-from lab.kubernetes.resources import Catalogue, Json, Resource
+from lab.kubernetes.resources import Catalogue, Resource
 from lab.kubernetes.store import encode
 
 JSON_TYPE = "application/json"

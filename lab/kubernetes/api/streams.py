@@ -1,7 +1,7 @@
 """pods/exec over WebSocket: the v5, v4, channel and base64 subprotocols of the real API server.
 
-Frames are a channel byte and data: 0 stdin, 1 stdout, 2 stderr, 3 the final Status, 4 terminal size; v5 closes a channel
-with 255 and its number.
+Frames are a channel byte and data: 0 stdin, 1 stdout, 2 stderr, 3 the final Status, 4 terminal size; v5 closes a
+channel with 255 and its number.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -19,7 +18,7 @@ import termios
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from lab.kubelet.processes import Pipe, Process
+from lab.kubelet.processes import Feeder, Pipe, Process
 from lab.kubernetes import errors
 from lab.kubernetes.api.pods import container_of, kubelet_down
 from lab.kubernetes.api.request import Request, Target
@@ -74,7 +73,7 @@ class ExecSession:
         self._flags = flags
         self._protocol = protocol
         self._out: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
-        self._stdin = -1
+        self._stdin: Feeder | None = None
         self._terminal = -1
         self._pipes: list[Pipe] = []
 
@@ -101,7 +100,8 @@ class ExecSession:
         finally:
             for task in (listening, sending):
                 task.cancel()
-            self._close_stdin()
+            if self._stdin is not None:
+                self._stdin.close_now()
             for pipe in self._pipes:
                 pipe.finish()
 
@@ -115,11 +115,11 @@ class ExecSession:
         command, environment = self._container.enter(self._command)
         if self._flags["tty"]:
             return self._start_terminal(command, environment)
-        read_end, self._stdin = os.pipe()
-        if not self._flags["stdin"]:
-            os.close(read_end)
+        if self._flags["stdin"]:
+            read_end, write_end = os.pipe()
+            self._stdin = Feeder(write_end)
+        else:
             read_end = os.open(os.devnull, os.O_RDONLY)
-            self._close_stdin()
         self._pipes = [Pipe(lambda data: self._put(STDOUT, data)), Pipe(lambda data: self._put(STDERR, data))]
         process = Process(command, environment, read_end, *(pipe.write_end for pipe in self._pipes))
         os.close(read_end)
@@ -129,7 +129,7 @@ class ExecSession:
 
     def _start_terminal(self, command: list[str], environment: dict[str, str]) -> Process:
         self._terminal, inner = pty.openpty()
-        self._stdin = os.dup(self._terminal)
+        self._stdin = Feeder(os.dup(self._terminal))
         process = Process(command, {**environment, "TERM": "xterm"}, inner, inner, inner)
         os.close(inner)
         pipe = Pipe(lambda data: self._put(STDOUT, data))
@@ -177,8 +177,8 @@ class ExecSession:
 
     def _input(self, message: MutableMapping[str, Any]) -> None:
         channel, data = self._decode(message)
-        if channel == STDIN and data:
-            self._write_stdin(data)
+        if channel == STDIN and data and self._stdin is not None:
+            self._stdin.write(data)
         elif channel == CLOSE and data[:1] == bytes([STDIN]):
             self._close_stdin()
         elif channel == RESIZE and self._terminal >= 0:
@@ -193,26 +193,15 @@ class ExecSession:
             return int(raw[:1]), base64.b64decode(raw[1:])
         return raw[0], raw[1:]
 
-    def _write_stdin(self, data: bytes) -> None:
-        if self._stdin < 0:
-            return
-        try:
-            os.write(self._stdin, data)
-        except OSError as error:
-            if error.errno != errno.EPIPE:
-                raise
-            self._close_stdin()
-
     def _resize(self, data: bytes) -> None:
         with contextlib.suppress(ValueError, KeyError, OSError):
             size = json.loads(data)
             packed = struct.pack("HHHH", size["Height"], size["Width"], 0, 0)
-            fcntl.ioctl(self._stdin, termios.TIOCSWINSZ, packed)
+            fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, packed)
 
     def _close_stdin(self) -> None:
-        if self._stdin >= 0:
-            os.close(self._stdin)
-            self._stdin = -1
+        if self._stdin is not None:
+            self._stdin.close()
 
 
 def exit_status(code: int) -> Json:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from lab.kubernetes.api.conversion import encoded, to_version
 from lab.kubernetes.api.reading import Form, check_version, partial, selector_of, wanted_form
@@ -90,7 +91,7 @@ class Watch:
         finally:
             closing.cancel()
 
-    async def _sleep(self, seconds: float, closing: asyncio.Future[bool]) -> None:
+    async def _sleep(self, seconds: float, closing: asyncio.Future[Any]) -> None:
         self._wake.clear()
         waiter = asyncio.ensure_future(self._wake.wait())
         try:

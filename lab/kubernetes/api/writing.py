@@ -41,7 +41,9 @@ def _body(request: Request, target: Target) -> Json:
     version = body.get("apiVersion", target.resource.api_version)
     if kind != target.resource.kind or version != target.resource.api_version:
         given = f"{version}, Kind={kind}"
-        text = f'{target.resource.kind} in version "{target.resource.version}" cannot be handled as a {target.resource.kind}: the object given is {given}'
+        resource = target.resource
+        text = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+        text += f"the object given is {given}"
         raise errors.bad_request(text)
     return body
 

@@ -1,7 +1,7 @@
 """A customer who always wants a GPU: one tiny pod that tolerates nothing and records where it was ever placed.
 
-It proves from outside that nobody's workload can land on a node before it is admitted. A node where it ran is left alone
-until that node's taints change, so that nodes in service do not burn CPU.
+It proves from outside that nobody's workload can land on a node before it is admitted. A node where it ran is left
+alone until that node's taints change, so that nodes in service do not burn CPU.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Custom resource definitions: served about two seconds after they were created, gone with their objects when deleted."""
+"""Custom resource definitions: served about two seconds after their creation, gone with their objects when deleted."""
 
 from __future__ import annotations
 

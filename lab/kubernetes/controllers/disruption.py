@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from typing import Any
 
 from lab.kubernetes.cluster import Cluster
 from lab.kubernetes.errors import ApiError
 from lab.kubernetes.registry import utc_text
-from lab.kubernetes.resources import Json
+from lab.kubernetes.resources import Json, Resource
 from lab.kubernetes.selectors import matches_labels
 from lab.kubernetes.store import Change
 
@@ -87,8 +88,6 @@ class DisruptionController:
         if namespace in self._due or (change.place != PLACE and not self._has_budget(namespace)):
             return
         self._due.add(namespace)
-        import asyncio
-
         asyncio.get_running_loop().call_later(OBSERVE_SECONDS, self._sync, namespace)
 
     def _has_budget(self, namespace: str) -> bool:
@@ -101,10 +100,13 @@ class DisruptionController:
         now = utc_text(self._cluster.registry.now())
         resource = self._cluster.catalogue.by_plural("poddisruptionbudgets", "policy")
         for budget in list(self._cluster.store.objects(PLACE, namespace)):
-            status = budget_status(budget, pods, now)
-            self._cluster.registry.mutate(
-                resource, namespace, budget["metadata"]["name"], lambda obj, status=status: {**obj, "status": status}
-            )
+            self._write(resource, budget, budget_status(budget, pods, now))
+
+    def _write(self, resource: Resource, budget: Json, status: Json) -> None:
+        metadata = budget["metadata"]
+        self._cluster.registry.mutate(
+            resource, metadata["namespace"], metadata["name"], lambda obj: {**obj, "status": status}
+        )
 
 
 def _never_blocked(pod: Json) -> bool:

@@ -75,11 +75,11 @@ class Scheduler:
         before = change.before.obj if change.before else None
         after = change.after.obj if change.after else None
         done = ("Succeeded", "Failed")
-        if after is None or (
-            after["status"].get("phase") in done and (before or {}).get("status", {}).get("phase") not in done
+        if (
+            after is None
+            or (after["status"].get("phase") in done and (before or {}).get("status", {}).get("phase") not in done)
+            or (not after["spec"].get("nodeName") and (before is None or before["spec"] != after["spec"]))
         ):
-            self._soon()
-        elif not after["spec"].get("nodeName") and (before is None or before["spec"] != after["spec"]):
             self._soon()
 
     def _node_changed(self, change: Change) -> None:

@@ -90,5 +90,6 @@ def raw_client(kubeconfig: Path, token: str | None = "") -> httpx.Client:
 def sleeper(name: str, command: str = "sleep 60", **spec: Any) -> dict[str, Any]:
     """A pod that runs a shell command anywhere."""
     container = {"name": "c", "image": "alpine:3", "command": ["sh", "-c", command]}
-    base = {"restartPolicy": "Never", "tolerations": [{"operator": "Exists"}], "containers": [container]}
+    base: dict[str, Any] = {"restartPolicy": "Never", "containers": [container], "terminationGracePeriodSeconds": 1}
+    base["tolerations"] = [{"operator": "Exists"}]
     return {"metadata": {"name": name, "labels": {"app": name}}, "spec": {**base, **spec}}

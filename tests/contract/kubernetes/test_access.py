@@ -15,7 +15,10 @@ def test_anonymous_and_unknown(kubeconfig: Path, raw: httpx.Client) -> None:
     """403 for system:anonymous, 401 for a bad token; the version is public."""
     with raw_client(kubeconfig, None) as nobody:
         body = status_of(nobody.get("/api/v1/nodes"), 403, "Forbidden")
-        assert 'User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope' in body["message"]
+        assert (
+            'User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope'
+            in body["message"]
+        )
         assert nobody.get("/version").status_code == 200
     with raw_client(kubeconfig, "wrong") as stranger:
         status_of(stranger.get("/api/v1/nodes"), 401, "Unauthorized")

@@ -28,7 +28,13 @@ SCHEMA = {
 @pytest.fixture(scope="module")
 def gauges(raw: httpx.Client) -> Iterator[str]:
     """A definition that is served."""
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}, "subresources": {"status": {}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": SCHEMA},
+        "subresources": {"status": {}},
+    }
     names = {"plural": "gauges", "kind": "Gauge", "shortNames": ["gg"]}
     spec = {"group": "lab.example.org", "scope": "Namespaced", "names": names, "versions": [version]}
     assert raw.post(CRDS, json={"metadata": {"name": "gauges.lab.example.org"}, "spec": spec}).status_code == 201

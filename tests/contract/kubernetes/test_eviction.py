@@ -55,7 +55,10 @@ def test_an_unobserved_budget_asks_to_come_back(core: Any, raw: httpx.Client, na
     """429 with Retry-After 10 right after the budget was created."""
     run(core, namespace, sleeper("early"))
     url = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
-    raw.post(url, json={"metadata": {"name": "new"}, "spec": {"minAvailable": 0, "selector": {"matchLabels": {"app": "early"}}}})
+    raw.post(
+        url,
+        json={"metadata": {"name": "new"}, "spec": {"minAvailable": 0, "selector": {"matchLabels": {"app": "early"}}}},
+    )
     answer = evict(raw, namespace, "early")
     assert (answer.status_code, answer.headers.get("retry-after")) == (429, "10")
     assert "still being processed" in answer.text

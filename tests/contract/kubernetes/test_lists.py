@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -17,12 +16,15 @@ NODES = "/api/v1/nodes"
 
 
 @pytest.fixture
-def maps(raw: httpx.Client, namespace: str) -> Iterator[str]:
+def maps(raw: httpx.Client, namespace: str) -> str:
     """The URL of a namespace's config maps, five of them."""
     url = f"/api/v1/namespaces/{namespace}/configmaps"
     for index in range(5):
-        raw.post(url, json={"metadata": {"name": f"m{index}", "labels": {"n": str(index), "half": "a" if index < 2 else "b"}}})
-    yield url
+        raw.post(
+            url,
+            json={"metadata": {"name": f"m{index}", "labels": {"n": str(index), "half": "a" if index < 2 else "b"}}},
+        )
+    return url
 
 
 def names(answer: httpx.Response) -> list[str]:
@@ -45,7 +47,9 @@ def names(answer: httpx.Response) -> list[str]:
 )
 def test_label_selectors(raw: httpx.Client, maps: str, selector: str, expected: list[str]) -> None:
     """All operators of the API."""
-    assert [name for name in names(raw.get(maps, params={"labelSelector": selector})) if name.startswith("m")] == expected
+    assert [
+        name for name in names(raw.get(maps, params={"labelSelector": selector})) if name.startswith("m")
+    ] == expected
 
 
 def test_selectors_are_checked(raw: httpx.Client, maps: str) -> None:

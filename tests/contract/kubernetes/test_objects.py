@@ -25,7 +25,9 @@ def status_of(answer: httpx.Response, code: int, reason: str) -> dict[str, Any]:
 def apply(raw: httpx.Client, node: str, manager: str, body: dict[str, Any], **query: str) -> httpx.Response:
     """Server-side apply on a node."""
     document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, **body}
-    return raw.patch(f"{NODES}/{node}", params={"fieldManager": manager, **query}, headers=APPLY, content=json.dumps(document))
+    return raw.patch(
+        f"{NODES}/{node}", params={"fieldManager": manager, **query}, headers=APPLY, content=json.dumps(document)
+    )
 
 
 def test_a_duplicate_is_refused(raw: httpx.Client, node: str) -> None:
@@ -91,7 +93,9 @@ def test_methods_and_media_types_are_checked(raw: httpx.Client, node: str) -> No
 def test_no_effect_keeps_the_version(raw: httpx.Client, node: str) -> None:
     """A patch that changes nothing does not move resourceVersion; nodes have no generation."""
     before = raw.get(f"{NODES}/{node}").json()
-    after = raw.patch(f"{NODES}/{node}", headers=MERGE, json={"metadata": {"labels": before["metadata"].get("labels")}}).json()
+    after = raw.patch(
+        f"{NODES}/{node}", headers=MERGE, json={"metadata": {"labels": before["metadata"].get("labels")}}
+    ).json()
     assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
     assert "generation" not in after["metadata"]
 
@@ -111,7 +115,9 @@ def test_taints_are_replaced_as_a_whole(raw: httpx.Client, node: str) -> None:
     one = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
     two = {"spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}}
     raw.patch(f"{NODES}/{node}", headers=STRATEGIC, json=one)
-    assert [item["key"] for item in raw.patch(f"{NODES}/{node}", headers=STRATEGIC, json=two).json()["spec"]["taints"]] == ["b"]
+    assert [
+        item["key"] for item in raw.patch(f"{NODES}/{node}", headers=STRATEGIC, json=two).json()["spec"]["taints"]
+    ] == ["b"]
     for kind in ("Ready", "Custom"):
         patch = {"status": {"conditions": [{"type": kind, "status": "True", "reason": "r", "message": "m"}]}}
         raw.patch(f"{NODES}/{node}/status", headers=STRATEGIC, json=patch)
@@ -134,7 +140,10 @@ def test_endpoints_own_their_part(raw: httpx.Client, node: str) -> None:
 def test_apply_owns_fields(raw: httpx.Client, node: str) -> None:
     """A second manager of the taints conflicts, force wins, and fields that are left out go away."""
     taint = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
-    assert apply(raw, node, "one", {**taint, "metadata": {"name": node, "labels": {"x": "1"}}}, force="true").status_code == 200
+    assert (
+        apply(raw, node, "one", {**taint, "metadata": {"name": node, "labels": {"x": "1"}}}, force="true").status_code
+        == 200
+    )
     other = {"spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}}
     refused = status_of(apply(raw, node, "two", other), 409, "Conflict")
     assert refused["details"]["causes"][0]["reason"] == "FieldManagerConflict"
@@ -152,7 +161,9 @@ def test_apply_needs_a_manager_and_no_managed_fields(raw: httpx.Client, core: An
     url = f"{NODES}/applied"
     status_of(raw.patch(url, headers=APPLY, content=json.dumps(document)), 422, "Invalid")
     managed = {**document, "metadata": {"name": "applied", "managedFields": [{"manager": "x"}]}}
-    status_of(raw.patch(url, params={"fieldManager": "m"}, headers=APPLY, content=json.dumps(managed)), 400, "BadRequest")
+    status_of(
+        raw.patch(url, params={"fieldManager": "m"}, headers=APPLY, content=json.dumps(managed)), 400, "BadRequest"
+    )
     assert raw.patch(url, params={"fieldManager": "m"}, headers=APPLY, content=json.dumps(document)).status_code == 201
     core.delete_node("applied")
 
@@ -164,7 +175,9 @@ def test_unknown_fields_warn_or_refuse(raw: httpx.Client, node: str) -> None:
     assert warned.status_code == 200
     assert warned.headers["warning"] == '299 - "unknown field \\"spec.nonsense\\""'
     status_of(raw.post(NODES, params={"fieldValidation": "Strict"}, json=unknown), 400, "BadRequest")
-    strict = raw.patch(f"{NODES}/{node}", params={"fieldValidation": "Strict"}, headers=MERGE, json={"spec": {"nonsense": 1}})
+    strict = raw.patch(
+        f"{NODES}/{node}", params={"fieldValidation": "Strict"}, headers=MERGE, json={"spec": {"nonsense": 1}}
+    )
     status_of(strict, 422, "Invalid")
 
 

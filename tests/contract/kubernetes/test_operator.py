@@ -79,7 +79,14 @@ def make_operator(kubeconfig: Path, command: str, **more: Any) -> Any:
 
 def context_of(task_instance: TaskInstance) -> dict[str, Any]:
     """The minimal context."""
-    return {"ti": task_instance, "task_instance": task_instance, "dag_run": DagRun(), "run_id": "r", "params": {}, "dag": None}
+    return {
+        "ti": task_instance,
+        "task_instance": task_instance,
+        "dag_run": DagRun(),
+        "run_id": "r",
+        "params": {},
+        "dag": None,
+    }
 
 
 WRITE = """echo first line; echo '{"answer": 42}' > /airflow/xcom/return.json; echo last line"""
@@ -105,7 +112,9 @@ def test_a_failing_command_fails_the_operator(kubeconfig: Path, core: Any) -> No
         operator.execute(context_of(TaskInstance()))
 
     def pods() -> list[Any]:
-        found: list[Any] = core.list_namespaced_pod("nodeworthy-tests", label_selector="kubernetes_pod_operator=True").items
+        found: list[Any] = core.list_namespaced_pod(
+            "nodeworthy-tests", label_selector="kubernetes_pod_operator=True"
+        ).items
         return found
 
     wait_for(lambda: [pod.status.phase for pod in pods()] == ["Failed"])

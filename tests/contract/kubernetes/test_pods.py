@@ -36,7 +36,9 @@ def execute(core: Any, namespace: str, name: str, *command: str) -> str:
     from kubernetes.stream import stream
 
     connect = core.connect_get_namespaced_pod_exec
-    return str(stream(connect, name, namespace, command=list(command), stdout=True, stderr=True, stdin=False, tty=False))
+    return str(
+        stream(connect, name, namespace, command=list(command), stdout=True, stderr=True, stdin=False, tty=False)
+    )
 
 
 def test_a_pod_is_terminated_before_its_phase_moves(core: Any, raw: httpx.Client, namespace: str) -> None:
@@ -53,11 +55,18 @@ def test_a_pod_is_terminated_before_its_phase_moves(core: Any, raw: httpx.Client
     assert ("Pending", "waiting") in seen
 
 
-@pytest.mark.parametrize(("command", "code", "reason"), [("exit 0", 0, "Completed"), ("exit 7", 7, "Error"), ("kill -9 $$", 137, "Error")])
+@pytest.mark.parametrize(
+    ("command", "code", "reason"), [("exit 0", 0, "Completed"), ("exit 7", 7, "Error"), ("kill -9 $$", 137, "Error")]
+)
 def test_exit_codes(core: Any, namespace: str, command: str, code: int, reason: str) -> None:
     """The container's exit code and reason."""
     # Process 1 of a PID namespace ignores its own signals, so the command runs one level down.
-    name = run(core, namespace, sleeper("exit", f"sh -c '{command.replace('$$', '$$$$')}'"), "Succeeded" if code == 0 else "Failed")
+    name = run(
+        core,
+        namespace,
+        sleeper("exit", f"sh -c '{command.replace('$$', '$$$$')}'"),
+        "Succeeded" if code == 0 else "Failed",
+    )
     state = core.read_namespaced_pod(name, namespace).status.container_statuses[0].state.terminated
     assert (state.exit_code, state.reason) == (code, reason)
 
@@ -67,7 +76,12 @@ def test_init_containers_run_first_and_share_volumes(core: Any, namespace: str) 
     mount = [{"name": "shared", "mountPath": "/shared"}]
     pod = sleeper("init", "cat /shared/note", volumes=[{"name": "shared", "emptyDir": {}}])
     pod["spec"]["containers"][0]["volumeMounts"] = mount
-    write = {"name": "write", "image": "busybox", "command": ["sh", "-c", "echo from init > /shared/note"], "volumeMounts": mount}
+    write = {
+        "name": "write",
+        "image": "busybox",
+        "command": ["sh", "-c", "echo from init > /shared/note"],
+        "volumeMounts": mount,
+    }
     pod["spec"]["initContainers"] = [write]
     run(core, namespace, pod, "Succeeded")
     assert log_of(core, namespace, "init") == "from init\n"
@@ -199,7 +213,9 @@ def test_exec_reports_output_and_exit(core: Any, raw: httpx.Client, namespace: s
     run(core, namespace, sleeper("shell"))
     assert execute(core, namespace, "shell", "echo", "inside") == "inside\n"
     connect = core.connect_get_namespaced_pod_exec
-    session = stream(connect, "shell", namespace, command=["sh"], stdin=True, stdout=True, stderr=True, _preload_content=False)
+    session = stream(
+        connect, "shell", namespace, command=["sh"], stdin=True, stdout=True, stderr=True, _preload_content=False
+    )
     session.write_stdin("echo err >&2; exit 5\n")
     session.run_forever(timeout=5)
     assert (session.read_stderr(), session.returncode) == ("err\n", 5)
@@ -218,7 +234,11 @@ def test_the_asynchronous_client_can_exec(kubeconfig: Any, core: Any, namespace:
         await config.load_kube_config(str(kubeconfig), client_configuration=settings)
         async with WsApiClient(configuration=settings) as api:
             connect = client.CoreV1Api(api).connect_get_namespaced_pod_exec
-            return str(await connect("shell", namespace, command=["echo", "async"], stderr=True, stdin=False, stdout=True, tty=False))
+            return str(
+                await connect(
+                    "shell", namespace, command=["echo", "async"], stderr=True, stdin=False, stdout=True, tty=False
+                )
+            )
 
     run(core, namespace, sleeper("shell"))
     assert asyncio.run(talk()) == "async\n"
@@ -247,7 +267,9 @@ def test_a_container_sees_its_node(core: Any, namespace: str, lab_only: Lab) -> 
 
 def test_environment_and_volumes(core: Any, namespace: str) -> None:
     """Fields, config maps, secrets and expansion reach the process."""
-    core.create_namespaced_config_map(namespace, {"metadata": {"name": "m"}, "data": {"key": "from map", "file": "text"}})
+    core.create_namespaced_config_map(
+        namespace, {"metadata": {"name": "m"}, "data": {"key": "from map", "file": "text"}}
+    )
     core.create_namespaced_secret(namespace, {"metadata": {"name": "s"}, "stringData": {"word": "hidden"}})
     pod = sleeper("env", 'echo "$A|$B|$C|$D"; cat /m/file')
     container = pod["spec"]["containers"][0]
