@@ -160,7 +160,8 @@ def bench(
     ledger.import_fleet([node])
     lease = ledger.open_episode(node.name, kind="onboarding", run=RUN, lifetime=timedelta(hours=2))
     ledger.put(node.name, milestone)
-    store, said = MemoryStore(), []
+    store = MemoryStore()
+    said: list[str] = []
     work = Work(
         clock,
         ledger,

@@ -17,6 +17,7 @@ from typing import Any
 ROOT = "/redfish/v1/"
 SYSTEM = "/redfish/v1/Systems/DGX"
 RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
+SESSIONS = "/redfish/v1/SessionService/Sessions"
 UPDATE = "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate"
 
 
@@ -55,6 +56,13 @@ def resources() -> dict[str, Any]:
                 }
             },
         },
+        **_update_service(),
+    }
+
+
+def _update_service() -> dict[str, Any]:
+    """One firmware item, and no task yet."""
+    return {
         "/redfish/v1/UpdateService": {
             "@odata.id": "/redfish/v1/UpdateService",
             "FirmwareInventory": {"@odata.id": "/redfish/v1/UpdateService/FirmwareInventory"},
@@ -106,59 +114,61 @@ def tiny_bmc() -> Iterator[TinyBmc]:
         server.server_close()
 
 
-def _handler(bmc: TinyBmc) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one method per kind of answer
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+def _handler(bmc: TinyBmc) -> type[_Handler]:
+    return type("Handler", (_Handler,), {"bmc": bmc})
 
-        def log_message(self, *args: object) -> None:
-            """Keep quiet."""
 
-        def _handle(self) -> None:
-            path = self.path.split("?")[0].rstrip("/")
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            bmc.requests.append((self.command, path, dict(self.headers), json.loads(body) if body else None))
-            failure = bmc.fails.get((self.command, path))
-            if failure == "hang":
-                time.sleep(1.5)
-                self.close_connection = True
-            elif failure == "cut":
-                self.close_connection = True
-            elif failure is not None:
-                self._answer(int(failure), {"error": {"message": "the story says so"}})
-            else:
-                self._normal(path, json.loads(body) if body else {})
+class _Handler(BaseHTTPRequestHandler):
+    """Answers from the tree, or as the story says."""
 
-        def _normal(self, path: str, body: Any) -> None:
-            if path == "/redfish/v1/SessionService/Sessions" and self.command == "POST":
-                if body["Password"] != "right":
-                    self._answer(401, {"error": {"message": "wrong"}})
-                    return
-                bmc.open_sessions += 1
-                self._answer(201, {}, {"X-Auth-Token": "t", "Location": f"{path}/1"})
-            elif self.command == "DELETE":
-                bmc.open_sessions -= 1
-                self._answer(204, None)
-            elif self.command == "PATCH":
-                bmc.resources[path]["Boot"].update(body.get("Boot", {}))
-                self._answer(204, None)
-            elif path == UPDATE:
-                self._answer(202, {"@odata.id": "/wrong"}, {"Location": "/redfish/v1/Tasks/Tasks/1"})
-            elif self.command == "POST":
-                self._answer(204, None)
-            elif path in bmc.resources:
-                self._answer(200, bmc.resources[path], {"ETag": '"abc"'})
-            else:
-                self._answer(404, {"error": {"message": "no such thing"}})
+    protocol_version = "HTTP/1.1"
+    bmc: TinyBmc
 
-        def _answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
-            content = b"" if body is None else json.dumps(body).encode()
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    def log_message(self, *args: object) -> None:
+        """Keep quiet."""
 
-        do_GET = do_POST = do_PATCH = do_DELETE = _handle
+    def _handle(self) -> None:
+        path = self.path.split("?")[0].rstrip("/")
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(content) if content else {}
+        self.bmc.requests.append((self.command, path, dict(self.headers), body))
+        failure = self.bmc.fails.get((self.command, path))
+        if failure is None:
+            self._answer(*self._normal(path, body))
+        elif isinstance(failure, int):
+            self._answer(failure, {"error": {"message": "the story says so"}})
+        else:
+            time.sleep(1.5 if failure == "hang" else 0)
+            self.close_connection = True
 
-    return Handler
+    def _normal(self, path: str, body: Any) -> tuple[int, Any, Mapping[str, str]]:
+        if self.command == "GET":
+            found = self.bmc.resources.get(path)
+            missing = {"error": {"message": "no such thing"}}
+            return (200, found, {"ETag": '"abc"'}) if found is not None else (404, missing, {})
+        if path == SESSIONS:
+            return self._log_in(body)
+        if path == UPDATE:
+            return 202, {"@odata.id": "/wrong"}, {"Location": "/redfish/v1/Tasks/Tasks/1"}
+        if self.command == "DELETE":
+            self.bmc.open_sessions -= 1
+        if self.command == "PATCH":
+            self.bmc.resources[path]["Boot"].update(body.get("Boot", {}))
+        return 204, None, {}
+
+    def _log_in(self, body: Any) -> tuple[int, Any, Mapping[str, str]]:
+        if body["Password"] != "right":
+            return 401, {"error": {"message": "wrong"}}, {}
+        self.bmc.open_sessions += 1
+        return 201, {}, {"X-Auth-Token": "t", "Location": f"{SESSIONS}/1"}
+
+    def _answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
+        content = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = _handle

@@ -87,7 +87,8 @@ def test_a_writer_of_an_older_episode_is_refused(cluster: ClusterKubernetes, scr
 
 def test_somebody_elses_write_in_between_is_kept(cluster: ClusterKubernetes, core: Any, scratch: str) -> None:
     """A conflict is read anew and written again, with the other's taint in it."""
-    read, raced = cluster._read, []
+    read = cluster._read
+    raced: list[str] = []
 
     def slow(name: str) -> Any:
         document = read(name)
