@@ -61,7 +61,8 @@ def _test(test: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
         groups.setdefault((row["metric"], row["statistic"]), []).append(row)
     tables, plots = [], []
     for (metric, statistic), found in groups.items():
-        name = f"{metric} {statistic}" if statistic != "single" else metric
+        plain = statistic == "single" or metric.endswith(f"_{statistic}")
+        name = metric if plain else f"{metric} {statistic}"
         is_pair = "-" in found[0]["component"]
         if not is_pair:
             tables.append({"name": name, "unit": found[0]["expected_unit"], "cells": found})

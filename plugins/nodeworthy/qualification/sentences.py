@@ -144,7 +144,8 @@ def _said(worst: Failure, failures: Sequence[Failure], result: Result) -> tuple[
     row, code = worst.row, worst.check.code
     if worst.check.layer == 1:
         return _said_unfit(worst, failures, result)
-    name = f"{row.component} {row.metric} {row.statistic} {_figure(row.value)} {row.expected_unit}"
+    said = [row.component, row.metric, *_said_statistic(row), _figure(row.value), row.expected_unit]
+    name = " ".join(said)
     if code == "below_reference":
         return _said_against_reference(row, name)
     if code == "below_own_node":
@@ -159,6 +160,11 @@ def _said(worst: Failure, failures: Sequence[Failure], result: Result) -> tuple[
         expected = f"at least {_figure(row.floor)}"
         return expected, _figure(row.value), f"{name} is below the floor {_figure(row.floor)}"
     return f"passes {code}", _figure(row.value), f"{name} fails the suite's own check {code}"
+
+
+def _said_statistic(row: Row) -> list[str]:
+    """Return the statistic where it adds something to the metric's name."""
+    return [] if row.statistic == "single" or row.metric.endswith(f"_{row.statistic}") else [row.statistic]
 
 
 def _counted(row: Row) -> str:
