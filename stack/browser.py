@@ -110,6 +110,6 @@ def _tab(profile: Path) -> str:
             raise TimeoutError(f"Chromium did not open its port within {START_PATIENCE_SECONDS:.0f} s.")
         time.sleep(0.1)
     port = int(port_file.read_text().splitlines()[0])
-    with urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:  # noqa: S310 - the browser we started
+    with urlopen(f"http://127.0.0.1:{port}/json/list", timeout=10) as answer:
         tabs = json.load(answer)
     return str(next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page"))
