@@ -21,6 +21,7 @@ from nodeworthy.procedures.test_plan import plan_sha256, proven
 from nodeworthy.procedures.test_plan import test_plan as make_plan
 
 from tests.doubles.bench import Bench, bench, library
+from tests.doubles.crash import Fuse, Killed, fused
 from tests.unit.procedures.test_crashes import with_current_firmware
 
 
@@ -250,3 +251,24 @@ def test_a_result_without_a_quote_is_not_attested() -> None:
     one = bench("provisioned")
     with pytest.raises(Refused, match="brought no TPM quote"):
         attest(one.lease, one.node, one.work, {"attestation": None}, GOLDEN)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before-the-call", "after-the-call"])
+def test_a_kill_while_receiving_loses_and_doubles_nothing(after: bool) -> None:
+    """Whichever call the process dies at, the next one ends with one stored result and the same plan."""
+    call = 0
+    while True:
+        call += 1
+        one = validation_booted()
+        plan = planned(one)
+        left_in_pod(one, result_of(one, plan))
+        work = one.work
+        try:
+            receive(one.lease, one.node, fused(work, Fuse(call, after)), scope=Scope.HARDWARE, pod="test-1")
+        except Killed:
+            take_in(one)
+        else:
+            break
+        assert len(one.ledger.results(run=one.lease.run, scope=Scope.HARDWARE)) == 1, f"killed at call {call}"
+        assert [e.status for e in one.ledger.effects("gpu-a01") if e.kind == "test-plan"] == ["proven"]
+    assert call > 5
