@@ -21,7 +21,7 @@ from nodeworthy.procedures.outcome import Done, Waiting
 from nodeworthy.procedures.plan import require_approved
 from nodeworthy.procedures.progress import begin
 from nodeworthy.procedures.ready import AFTER_POST
-from nodeworthy.procedures.reset import RESET, has_happened, send_reset, until
+from nodeworthy.procedures.reset import RESET, has_happened, send_reset, until, was_answered
 from nodeworthy.qualification.sku import FirmwareEntry, FirmwareSet
 
 EVENT = "firmware"
@@ -109,7 +109,9 @@ def _activate(case: Case, bmc: Bmc, pending: Sequence[FirmwareEntry], versions: 
     now = case.work.clock.now()
     poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["bmc_poll"]
     deadline = sent.intended_at + case.sku.bmc.boot_deadline
-    if not sent.fresh and has_happened(case, sent, state) and state.boot_progress in AFTER_POST:
+    happened = has_happened(case, sent, state)
+    taken = was_answered(case, sent) if happened is None else happened
+    if not sent.fresh and taken and state.boot_progress in AFTER_POST:
         # A BMC may show the stage of before the reset for a moment.
         settled_at = sent.intended_at + 2 * poll
         if now < settled_at:

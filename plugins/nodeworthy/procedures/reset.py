@@ -14,7 +14,7 @@ from typing import Any
 from nodeworthy.errors import OutcomeUnknown, Permanent
 from nodeworthy.lifecycle.records import Effect
 from nodeworthy.ports import Bmc, Power, SystemState
-from nodeworthy.procedures.effect import FAILED, INTENDED, PROVEN, Case
+from nodeworthy.procedures.effect import FAILED, INTENDED, PROVEN, UNKNOWN, Case
 from nodeworthy.procedures.outcome import Waiting
 
 RESET = "reset"
@@ -47,9 +47,10 @@ def send_reset(case: Case, bmc: Bmc, kind: str, key: str, before: Mapping[str, A
 def _is_out(case: Case, effect: Effect, state: SystemState) -> bool:
     """Tell whether an earlier process's reset was sent: the BMC answered it, or the world shows it."""
     happened = has_happened(case, effect, state)
-    if happened or any(one.kind == ANSWER and one.key == effect.key for one in case.effects()):
+    if happened or was_answered(case, effect):
         return True
     if happened is None:
+        case.settle(effect, UNKNOWN, {})
         raise OutcomeUnknown(
             f"A reset of {case.node.name} was written down at {effect.intended_at:%H:%M:%S} UTC and neither its BMC "
             "nor its Node can tell whether it came: look at the console, then clear this task to go on."
@@ -65,6 +66,11 @@ def has_happened(case: Case, effect: Effect, state: SystemState) -> bool | None:
     if state.last_reset is None:
         return None
     return bool(_iso(state.last_reset) != effect.detail["last_reset"])
+
+
+def was_answered(case: Case, effect: Effect) -> bool:
+    """Tell whether the BMC took this reset."""
+    return any(one.kind == ANSWER and one.key == effect.key for one in case.effects())
 
 
 def power_on(case: Case, bmc: Bmc, state: SystemState) -> Waiting:
@@ -99,7 +105,10 @@ def _send(case: Case, bmc: Bmc, kind: str, effect: Effect) -> None:
         case.settle(case.intend(ANSWER, effect.key, {"effect": effect.id}), PROVEN, {})
     except OutcomeUnknown as unknown:
         case.work.say(f"{unknown.sentence} Looking whether it took effect.")
-        if not has_happened(case, effect, bmc.state()):
+        happened = has_happened(case, effect, bmc.state())
+        if happened is None:
+            case.settle(effect, UNKNOWN, {})
+        if not happened:
             raise
     except Permanent as refusal:
         case.settle(effect, FAILED, {"refusal": refusal.sentence})

@@ -11,6 +11,7 @@ from nodeworthy.procedures.firmware import firmware
 from nodeworthy.procedures.plan import plan
 
 from tests.doubles.bench import Bench, behind, bench, healthy_inventory
+from tests.doubles.crash import Fuse
 
 
 def conformant(*, misbehaves: Sequence[str] = (), **versions: str) -> Bench:
@@ -143,12 +144,34 @@ def test_an_unanswered_reset_that_took_effect_is_not_sent_again() -> None:
 
 
 def test_an_unanswered_reset_that_nobody_can_prove_is_left_to_a_person() -> None:
-    """Without LastResetTime and without a new boot id the outcome stays unknown, also when the task runs again."""
+    """Without LastResetTime and without a new boot id the effect is unknown; the person who clears the task goes on."""
     one = conformant(HostBIOS_0="1.05.03", misbehaves=["reset-unanswered", "no-last-reset", "stuck"])
-    for _ in range(2):
-        with pytest.raises(OutcomeUnknown):
-            one.run(firmware)
+    with pytest.raises(OutcomeUnknown):
+        one.run(firmware)
     assert one.machine.sent["reset"] == 1
+    (reset,) = [effect for effect in one.ledger.effects("gpu-a01") if effect.kind == "reset"]
+    assert reset.status == "unknown"
+    one.machine.misbehaves = frozenset({"stuck", "no-last-reset"})
+    with pytest.raises(Refused, match="will not update"):
+        one.run(firmware)
+    assert one.machine.sent["reset"] == 2
+
+
+def test_a_process_killed_around_a_reset_that_nobody_can_prove_leaves_it_to_a_person() -> None:
+    """Without any trace the next process does not send it again by itself."""
+    one = conformant(HostBIOS_0="1.05.03", misbehaves=["no-last-reset", "stuck"])
+    call = next(n for n in range(1, 99) if _sends_reset_at(n))
+    assert one.killed_at(firmware, Fuse(call, after=True))
+    with pytest.raises(OutcomeUnknown, match="neither its BMC nor its Node can tell"):
+        one.run(firmware)
+    assert one.machine.sent["reset"] == 1
+
+
+def _sends_reset_at(call: int) -> bool:
+    """Tell whether this is the port call that sends the reset."""
+    one = conformant(HostBIOS_0="1.05.03", misbehaves=["no-last-reset", "stuck"])
+    one.killed_at(firmware, Fuse(call, after=True))
+    return one.machine.sent["reset"] == 1
 
 
 def test_the_plan_keeps_its_hash_while_it_is_carried_out() -> None:
