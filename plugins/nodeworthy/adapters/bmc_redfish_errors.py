@@ -29,7 +29,8 @@ class Phase(StrEnum):
 def translate(error: Exception, node: FleetNode, phase: Phase, doing: str) -> NodeworthyError:
     """Return our error for a library's: one sentence with the node, what was tried, what was seen, what to do."""
     name = type(error).__name__
-    tried = f"{doing[0].upper()}{doing[1:]} on the BMC of {node.name} ({node.bmc.address})"
+    what = "The login" if phase is Phase.LOGIN else f"{doing[0].upper()}{doing[1:]}"
+    tried = f"{what} on the BMC of {node.name} ({node.bmc.address})"
     if name == "ConnectionError":
         return _no_answer(error, phase, tried)
     if name == "AccessError":

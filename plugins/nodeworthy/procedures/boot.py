@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from nodeworthy.errors import Permanent
@@ -19,7 +19,7 @@ from nodeworthy.lifecycle.records import Effect
 from nodeworthy.ports import Bmc, ClusterNode, Power
 from nodeworthy.procedures.effect import FAILED, INTENDED, PROVEN, Case
 from nodeworthy.procedures.outcome import Waiting
-from nodeworthy.procedures.reset import RESET, send_reset
+from nodeworthy.procedures.reset import RESET, has_happened, send_reset
 
 BOOT_OVERRIDE = "boot-override"
 NODE_DELETE = "node-delete"
@@ -114,8 +114,8 @@ def _override(case: Case, bmc: Bmc, key: str, image: Image) -> None:
 def _prove(case: Case, reset: Effect, image: Image) -> ClusterNode | Waiting:
     seen = case.work.cluster.node(case.node.name)
     policy = case.work.library.policy(case.node.pool)
-    deadline = reset.intended_at + case.sku.bmc.boot_deadline + policy["waits"]["node_ready"]
     if seen is None or not _is_new(seen, reset):
+        deadline = _deadline(case, reset)
         if case.work.clock.now() >= deadline:
             _give_up(case, reset, image, deadline)
         return Waiting(
@@ -136,6 +136,15 @@ def _prove(case: Case, reset: Effect, image: Image) -> ClusterNode | Waiting:
     )
     case.settle(reset, PROVEN, _proof(seen))
     return seen
+
+
+def _deadline(case: Case, reset: Effect) -> datetime:
+    """Return until when the boot may take; a reset that the BMC took and does not show is given up much earlier."""
+    waits = case.work.library.policy(case.node.pool)["waits"]
+    with case.work.bmcs.open(case.node, case.sku) as bmc:
+        ignored = has_happened(case, reset, bmc.state()) is False
+    longest: timedelta = waits["power"] if ignored else case.sku.bmc.boot_deadline + waits["node_ready"]
+    return reset.intended_at + longest
 
 
 def _is_new(seen: ClusterNode, reset: Effect) -> bool:
