@@ -48,7 +48,7 @@ def test_each_refusal_says_what_was_seen(
 def test_each_square_carries_its_nodes_name_and_a_red_one_ends_with_the_reason(
     running: Running, first_run: tuple[str, str]
 ) -> None:
-    """Every mapped task instance is labelled with its node, and the last line of a failed one is the ledger's reason."""
+    """Every square that ran is labelled with its node, and the last line of a failed one is the ledger's reason."""
     run, _ = first_run
     tasks = running.api.tasks("bring_up", run)
     mapped = [task for task in tasks if task["map_index"] >= 0 and task["state"] in ("success", "failed")]

@@ -10,6 +10,7 @@ from nodeworthy.lifecycle.records import Lease, NodeRecord
 from nodeworthy.ports import Work
 
 DESTINATION = "standby"
+REFUSED_BY_PERSON = "The plan was refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,11 @@ def arrived(record: NodeRecord, work: Work) -> bool:
     return work.library.lifecycle().has_reached(record.milestone, DESTINATION)
 
 
+def refused_by_person(record: NodeRecord) -> bool:
+    """Tell whether a person said no to the node's plan: that is an answer, and no failure of the node."""
+    return record.reason.startswith(REFUSED_BY_PERSON)
+
+
 def where_it_stands(record: NodeRecord) -> str:
     """Return one line about a node: its milestone and, when it stopped, why."""
     return f"{record.node.name}: {record.milestone}" + (f" - {record.reason}" if record.reason else "")
@@ -36,7 +42,7 @@ def finish(take_lease: Callable[[], Lease], record: NodeRecord, work: Work) -> E
     name = record.node.name
     lifecycle = work.library.lifecycle()
     if not lifecycle.has_reached(record.milestone, "verified"):
-        return _stopped(record, work)
+        return stopped(record, work)
     if record.episode is not None:
         lease = take_lease()
         if not arrived(record, work):
@@ -48,14 +54,12 @@ def finish(take_lease: Callable[[], Lease], record: NodeRecord, work: Work) -> E
     return End(True, False, f"{name} is proven spare capacity: standby, tainted until it is admitted.")
 
 
-def _stopped(record: NodeRecord, work: Work) -> End:
+def stopped(record: NodeRecord, work: Work) -> End:
+    """Return why a node that stands before its destination does not go on."""
     name = record.node.name
     if record.episode is not None:
         refusal = next((j for j in work.ledger.judgements(name, episode=record.episode)), None)
         if not record.reason and refusal is not None and refusal.verdict is not Verdict.PASS:
             return End(False, False, refusal.sentence)
     reason = record.reason or f"{name} stopped at {record.milestone}: see its last task for what happened."
-    return End(False, reason.startswith(REFUSED_BY_PERSON), reason)
-
-
-REFUSED_BY_PERSON = "The plan was refused"
+    return End(False, refused_by_person(record), reason)

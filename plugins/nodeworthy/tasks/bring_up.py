@@ -94,10 +94,20 @@ def bring_up_dag() -> DAG:
             last = group
             scope = segment[-1].judges
             if scope is not None:
-                last = JudgeWave(task_id=f"judge_{scope.value}", scope=scope.value, trigger_rule=TriggerRule.ALL_DONE)
+                last = _judge(segment[-1], scope, wave)
                 group >> last
         last >> Gate(task_id="gate", finish=FINISH, wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
     return dag
+
+
+def _judge(stage: Stage, scope: Scope, wave: OpenWave) -> JudgeWave:
+    return JudgeWave(
+        task_id=f"judge_{scope.value}",
+        scope=scope.value,
+        ends=stage.ends,
+        wave=wave.task_id,
+        trigger_rule=TriggerRule.ALL_DONE,
+    )
 
 
 def _segments(stages: tuple[Stage, ...]) -> list[list[Stage]]:
@@ -119,7 +129,10 @@ def _mapped(segment: list[Stage], wave: OpenWave, approved: str) -> Any:
 
     @task_group(group_id=f"prove_{scope.value if scope else segment[-1].name}")
     def steps(node: str) -> None:
-        chain(*(task for stage in segment for task in _tasks(stage, node, approved)))
+        tasks = [task for stage in segment for task in _tasks(stage, node, approved)]
+        # The judge in front is red as soon as one node failed; each node looks for itself whether it may go on.
+        tasks[0].trigger_rule = TriggerRule.ALL_DONE
+        chain(*tasks)
 
     return steps.expand(node=wave.output)
 

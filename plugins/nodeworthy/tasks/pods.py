@@ -60,7 +60,10 @@ class TestPodOperator(KubernetesPodOperator):
                 self.log.info("%s", earlier)
                 return receipt(self.node, self.task_id, earlier)
             plan = test_plan(lease, record.node, work, scope=Scope(self.scope), suite=self.suite)
+            start = work.library.policy(record.node.pool)["waits"]["node_ready"]
         self._pin(plan)
+        # A dead node's pod says Running for ever: only this deadline, which the trigger keeps, ends the wait.
+        self.execution_timeout = start + timedelta(seconds=sum(test["timeout_seconds"] for test in plan["tests"]))
         return super().execute(context)
 
     def extract_xcom(self, pod: Any, **kwargs: Any) -> dict[Any, Any] | None:

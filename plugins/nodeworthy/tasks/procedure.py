@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseOperator, Context
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences
 from nodeworthy.tasks.triggers import ReadyTrigger
@@ -46,7 +46,7 @@ class ProcedureOperator(BaseOperator):
 
         with sentences():
             work = wiring().work(self.log.info)
-            self._skip_unless_begun(work)
+            self._stop_unless_begun(work)
             lease = lease_of(self.node, work, context, kind=self.episode_kind)
             (record,) = work.ledger.nodes([self.node])
             outcome = _procedure(self.procedure)(lease, record.node, work)
@@ -54,11 +54,18 @@ class ProcedureOperator(BaseOperator):
             self._wait(outcome)
         return receipt(self.node, self.procedure, outcome.summary)
 
-    def _skip_unless_begun(self, work: Work) -> None:
-        """Skip a node that an earlier step stopped: that step, and `finish`, say why."""
+    def _stop_unless_begun(self, work: Work) -> None:
+        """Stop for a node that an earlier step stopped, with that step's reason.
+
+        It turns red, not skipped, because "Clear failed" must reach what stands behind the step that is cleared.
+        """
+        from nodeworthy.procedures.finish import stopped
+
         (record,) = work.ledger.nodes([self.node])
-        if self.begins and not work.library.lifecycle().has_reached(record.milestone, self.begins):
-            raise AirflowSkipException(f"{self.node} is {record.milestone}: {record.reason}")
+        if not self.begins or work.library.lifecycle().has_reached(record.milestone, self.begins):
+            return
+        end = stopped(record, work)
+        raise AirflowSkipException(end.sentence) if end.stopped_by_person else AirflowFailException(end.sentence)
 
     def _wait(self, waiting: Waiting) -> NoReturn:
         self.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))

@@ -7,12 +7,23 @@ last square that is green or red.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, say_reason, sentences
+
+if TYPE_CHECKING:
+    from nodeworthy.ports import Work
+
+
+def wave_of(context: Context, wave: str) -> list[str]:
+    """Return the names of the nodes that this run works on, as the task `wave` chose them."""
+    names: Sequence[str] | None = context["ti"].xcom_pull(task_ids=wave)
+    if not names:
+        raise AirflowFailException("The wave was never opened: see the first task of this run.")
+    return list(names)
 
 
 class OpenWave(BaseOperator):
@@ -51,14 +62,20 @@ class OpenWave(BaseOperator):
 
 
 class JudgeWave(BaseOperator):
-    """Judges all results of the run that wait for it, in one validation."""
+    """Judges all results of the run that wait for it, in one validation.
 
-    def __init__(self, *, scope: str, **kwargs: Any) -> None:
+    It turns red when a node of the wave is not qualified, so that "Clear failed" runs it again behind the steps of that
+    node; the steps behind it start whatever its colour.
+    """
+
+    def __init__(self, *, scope: str, ends: str, wave: str, **kwargs: Any) -> None:
         super().__init__(on_failure_callback=say_reason, **kwargs)
         self.scope = scope
+        self.ends = ends
+        self.wave = wave
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Return how many results got which verdict."""
+        """Return how many results got which verdict. Fails when a node is not qualified and no person stopped it."""
         from nodeworthy.evidence.verdicts import Scope
         from nodeworthy.procedures.judge_wave import judge_wave
         from nodeworthy.wiring import wiring
@@ -71,7 +88,24 @@ class JudgeWave(BaseOperator):
         for one in judged:
             counts[one.verdict.value] = counts.get(one.verdict.value, 0) + 1
         self.log.info("Judged %d results: %s.", len(judged), counts or "there was nothing to judge")
+        self._refuse_unless_all(work, context)
         return {"schema": 1, "scope": self.scope, "verdicts": counts}
+
+    def _refuse_unless_all(self, work: Work, context: Context) -> None:
+        from nodeworthy.procedures.finish import stopped
+
+        lifecycle = work.library.lifecycle()
+        records = work.ledger.nodes(wave_of(context, self.wave))
+        behind = [one for one in records if not lifecycle.has_reached(one.milestone, self.ends)]
+        ends = {one.node.name: stopped(one, work) for one in behind}
+        for end in ends.values():
+            self.log.info("%s", end.sentence)
+        left = [name for name, end in ends.items() if not end.stopped_by_person]
+        if left:
+            raise AirflowFailException(
+                f"{len(left)} of {len(records)} nodes have no {self.scope} qualification: {', '.join(left)}. "
+                "Their reasons stand above; the others go on."
+            )
 
 
 class FinishNode(BaseOperator):
@@ -101,7 +135,10 @@ class FinishNode(BaseOperator):
 
 
 class Gate(BaseOperator):
-    """Fails the run when any of its nodes did not arrive: a failed run is visible and can be reprocessed."""
+    """Fails the run when any of its nodes did not arrive, unless a person said no to it.
+
+    A failed run is visible and can be reprocessed.
+    """
 
     def __init__(self, *, finish: str, wave: str, **kwargs: Any) -> None:
         super().__init__(on_failure_callback=say_reason, **kwargs)
@@ -110,16 +147,15 @@ class Gate(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Count from our own record who arrived."""
-        from nodeworthy.procedures.finish import arrived, where_it_stands
+        from nodeworthy.procedures.finish import arrived, refused_by_person, where_it_stands
         from nodeworthy.wiring import wiring
 
-        names: Sequence[str] | None = context["ti"].xcom_pull(task_ids=self.wave)
-        if not names:
-            raise AirflowFailException("The wave was never opened: see the first task of this run.")
+        names = wave_of(context, self.wave)
         with sentences():
             work = wiring().work(self.log.info)
-            records = work.ledger.nodes(list(names))
-        missing = [record for record in records if not arrived(record, work)]
+            records = work.ledger.nodes(names)
+        stopped = [record for record in records if not arrived(record, work)]
+        missing = [record for record in stopped if not refused_by_person(record)]
         for record in records:
             self.log.info("%s", where_it_stands(record))
         if missing:
@@ -127,7 +163,7 @@ class Gate(BaseOperator):
                 f"{len(missing)} of {len(records)} nodes did not arrive: {', '.join(r.node.name for r in missing)}. "
                 "Their reasons stand above and in their finish tasks; a new run with retry_of goes on with them."
             )
-        return {"schema": 1, "arrived": len(records)}
+        return {"schema": 1, "arrived": len(records) - len(stopped)}
 
 
 class NamedNodes(BaseOperator):

@@ -1,0 +1,72 @@
+"""The fleet of the end-to-end tests: the demonstration's eight nodes, one node per fault, and spares to break.
+
+One lab serves all tests, because starting one costs more than most tests. The time limits of the data files are
+shortened in a copy, so that what hangs ends within a test's patience; nothing of the product's code knows of it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stack.layout import REPOSITORY
+
+OLD_FIRMWARE = {"h100-sxm-8": {"HostBIOS_0": "1.05.03"}, "h200-sxm-8": {"BIOS": "2.3"}}
+HEALTHY_IN_WAVE = ("ok-1", "ok-2")
+SPARES = ("spare-1", "spare-2", "spare-3", "spare-4", "spare-5", "spare-6")
+CRASH_NODES = tuple(f"crash-{number:02d}" for number in range(1, 25))
+
+SHORT = {
+    "skus/*.yaml": {"read_timeout": "PT5S", "update_deadline": "PT40S", "boot_deadline": "PT30S"},
+    "policies/*.yaml": {"node_ready": "PT30S", "power": "PT20S", "bmc_poll": "PT2S", "cluster_poll": "PT2S"},
+}
+TEST_TIMEOUT_SECONDS = 45
+
+
+def write_fleet(path: Path, faults: dict[str, dict[str, Any]]) -> Path:
+    """Write the lab's fleet file; `faults` names the fault of each node of the wave, with what it needs."""
+    demo = yaml.safe_load((REPOSITORY / "lab" / "data" / "fleets" / "demo.yaml").read_text())["nodes"]
+    wave = [
+        _node(f"f-{name}", "faults", number, faults=[{"fault": name, **_without_firmware(need)}], **_firmware(need))
+        for number, (name, need) in enumerate(faults.items(), 1)
+    ]
+    healthy = [_node(name, "faults", 90 + number) for number, name in enumerate(HEALTHY_IN_WAVE)]
+    spares = [_node(name, "spares", number) for number, name in enumerate(SPARES, 1)]
+    crash = [
+        _node(name, "crash", number, firmware=OLD_FIRMWARE["h100-sxm-8"]) for number, name in enumerate(CRASH_NODES, 1)
+    ]
+    document = {"schema": "lab.fleet/1", "site": "lab", "nodes": [*demo, *wave, *healthy, *spares, *crash]}
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return path
+
+
+def _firmware(need: dict[str, Any]) -> dict[str, Any]:
+    return {"firmware": OLD_FIRMWARE["h100-sxm-8"]} if need.get("old_firmware") else {}
+
+
+def _without_firmware(need: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in need.items() if name != "old_firmware"}
+
+
+def _node(name: str, group: str, position: int, **more: Any) -> dict[str, Any]:
+    return {"name": name, "sku": "h100-sxm-8", "rack": group, "position": position, "batch": group, **more}
+
+
+def short_include(target: Path) -> Path:
+    """Copy `include/` with short time limits, and return where it is."""
+    shutil.copytree(REPOSITORY / "include", target)
+    for pattern, limits in SHORT.items():
+        for path in target.glob(pattern):
+            text = path.read_text()
+            for name, value in limits.items():
+                text = re.sub(rf"^(\s+{name}:) PT\w+$", rf"\1 {value}", text, flags=re.MULTILINE)
+            path.write_text(text)
+    for path in (target / "suites").glob("*.json"):
+        path.write_text(
+            re.sub(r'"timeout_seconds": \d+', f'"timeout_seconds": {TEST_TIMEOUT_SECONDS}', path.read_text())
+        )
+    return target
