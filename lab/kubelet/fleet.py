@@ -100,7 +100,8 @@ class Kubelets:
     @staticmethod
     def _updated(old: Json, event: Any, status: Json) -> Json:
         metadata = old["metadata"]
-        metadata["labels"] = {**(metadata.get("labels") or {}), **node.labels(event)}
+        # As a real kubelet: --node-labels count at creation only, so an image change needs the object deleted.
+        metadata["labels"] = {**(metadata.get("labels") or {}), **node.default_labels(event.node)}
         before = {item["type"]: item for item in (old.get("status") or {}).get("conditions") or []}
         for item in status["conditions"]:
             same = before.pop(item["type"], None)
@@ -131,14 +132,15 @@ class Kubelets:
         """Nodes whose kubelet runs and is not silenced."""
         return [name for name in self._registered if not self._silent(name)]
 
-    def beat(self, name: str) -> None:
-        """One heartbeat: a lease, and a status if the node was thought to be gone."""
+    def beat(self, name: str, written: bool) -> None:
+        """One heartbeat: a lease (where it is to be written), and a status if the node was thought to be gone."""
         obj = self._cluster.store.get(("", "nodes"), "", name)
         if obj is None:
             # A running kubelet does not register again; it does so when it starts.
             return
         self.beats[name] = self._cluster.world.clock.now()
-        heartbeat.renew(self._cluster, name, obj["metadata"]["uid"])
+        if written:
+            heartbeat.renew(self._cluster, name, obj["metadata"]["uid"])
         conditions = {item["type"]: item for item in (obj.get("status") or {}).get("conditions") or []}
         if any(conditions.get(kind, {}).get("status") != value for kind, value, _, _ in node.HEALTHY):
             self._recover(name)

@@ -42,17 +42,21 @@ def capacity(lab_node: Any, view: Json) -> Json:
     return {**found, "nvidia.com/gpu": str(gpus)} if view.get("gpus") is not None else found
 
 
-def labels(event: Any) -> Json:
-    """The labels that the kubelet registers with."""
+def default_labels(name: str) -> Json:
+    """The labels that a kubelet keeps right on an existing object, too."""
     return {
-        "kubernetes.io/hostname": event.node,
+        "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
         "beta.kubernetes.io/os": "linux",
         "beta.kubernetes.io/arch": "amd64",
-        "nodeworthy.dev/image": event.image.name,
-        **dict(event.image.register_labels or {}),
     }
+
+
+def labels(event: Any) -> Json:
+    """The labels that the kubelet registers a new object with (`--node-labels`): the image's come on top."""
+    own = {"nodeworthy.dev/image": event.image.name, **dict(event.image.register_labels or {})}
+    return {**default_labels(event.node), **own}
 
 
 def taints(event: Any) -> list[Json]:

@@ -132,10 +132,11 @@ async def serve(world: Any, *, port: int, state_dir: Path, certificates: Any, cu
     kubelets = Kubelets(cluster)
     cluster.kubelets = kubelets
     nodes = NodeController(cluster)
-    parts: list[Any] = [DefinitionController(cluster), EffectCounter(cluster), nodes, Scheduler(cluster)]
+    scheduler = Scheduler(cluster)
+    parts: list[Any] = [DefinitionController(cluster), EffectCounter(cluster), nodes, scheduler]
     parts += [GarbageCollector(cluster), DisruptionController(cluster), kubelets]
     if customer_probe:
-        parts.append(CustomerProbe(cluster))
+        parts.append(CustomerProbe(cluster, scheduler))
     for part in parts:
         part.start()
     wheel = Wheel(cluster, kubelets.alive, kubelets.beat, nodes.check_silent)

@@ -10,22 +10,25 @@ import asyncio
 import secrets
 
 from lab.kubernetes.cluster import Cluster
+from lab.kubernetes.controllers.scheduler import Scheduler
 from lab.kubernetes.resources import Json
 from lab.kubernetes.store import Change
 
 NAMESPACE = "customers"
 LABEL = "nodeworthy.dev/customer-probe"
-PAUSE_SECONDS = 1.0
+PAUSE_SECONDS = 0.05
 EFFECT = "customer-pod-scheduled"
 
 
 class CustomerProbe:
     """Keeps one pending pod, and starts anew when it was placed somewhere."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, scheduler: Scheduler) -> None:
         self._cluster = cluster
+        self._scheduler = scheduler
         self._seen: dict[str, str] = {}
         self._current = ""
+        self._counted = ""
         self._due = False
 
     def start(self) -> None:
@@ -45,8 +48,10 @@ class CustomerProbe:
             self._placed(node)
 
     def _placed(self, name: str) -> None:
-        if self._seen.get(name) is None:
-            self._cluster.world.record_effect(EFFECT, name, None, pod=self._current)
+        if self._counted == self._current:
+            return
+        self._counted = self._current
+        self._cluster.world.record_effect(EFFECT, name, None, pod=self._current)
         obj = self._cluster.store.get(("", "nodes"), "", name)
         self._seen[name] = _state(obj) if obj is not None else ""
         asyncio.get_running_loop().call_soon(self._end, self._current)
@@ -56,12 +61,20 @@ class CustomerProbe:
             self._cluster.registry.delete(self._cluster.pods, NAMESPACE, name, {"gracePeriodSeconds": 0})
 
     def _node_changed(self, change: Change) -> None:
-        """A node whose taints or cordon changed, or that is new, is worth trying again."""
+        """A node whose taints or cordon changed, or that is new, is tried at once: no moment is too short to count."""
         name = change.key[1]
         state = _state(change.after.obj) if change.after is not None else None
         if name in self._seen and self._seen[name] != state:
             del self._seen[name]
             self._later()
+        if change.after is not None and name not in self._seen:
+            self._try(change.after.obj)
+
+    def _try(self, node: Json) -> None:
+        pod = self._cluster.store.get(("", "pods"), NAMESPACE, self._current)
+        if pod is not None and not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
+            # The change may be history by now; what counts is that this state of the node would have taken the pod.
+            self._scheduler.place_if_fit(pod, node)
 
     def _later(self) -> None:
         if not self._due:

@@ -91,6 +91,15 @@ class Scheduler:
         ):
             self._soon()
 
+    def place_if_fit(self, pod: Json, node: Json) -> bool:
+        """Bind a pod to this node right now if nothing speaks against it; True when it was bound."""
+        name = node["metadata"]["name"]
+        here = [item for item in self._cluster.store.objects(("", "pods")) if item["spec"].get("nodeName") == name]
+        if _refusal(pod, node, requests_of(pod), self._usage(here).get(name, {})):
+            return False
+        assign(self._cluster, pod, name)
+        return True
+
     def _soon(self) -> None:
         if not self._due:
             self._due = True

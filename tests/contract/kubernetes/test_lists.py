@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.contract.kubernetes.harness import Lab, wait_for
+from tests.contract.kubernetes.harness import Lab, raw_client, wait_for
 from tests.contract.kubernetes.test_objects import MERGE, status_of
 
 NODES = "/api/v1/nodes"
@@ -188,3 +190,14 @@ def test_a_thousand_nodes_are_listed_quickly(raw: httpx.Client, lab_only: Lab) -
     assert time.monotonic() - started < 1.3
     assert raw.request("DELETE", NODES, params={"labelSelector": "many=1"}).status_code == 200
     wait_for(lambda: not names(raw.get(NODES, params={"labelSelector": "many=1"})))
+
+
+def test_shutdown_ends_watches_cleanly(tmp_path: Path) -> None:
+    """An open watch sees the end of its stream, not a broken connection."""
+    lab = Lab(tmp_path)
+    with raw_client(tmp_path / "kubeconfig") as raw:
+        watch = Watch(raw, NODES, timeoutSeconds="60", fieldSelector="metadata.name=nobody")
+        closing = threading.Timer(0.3, lab.close)
+        closing.start()
+        assert watch.rest() == []
+        closing.join()

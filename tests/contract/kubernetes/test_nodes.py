@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +76,16 @@ def test_a_new_node_is_tainted_until_it_is_ready(raw: httpx.Client, node: str) -
 
 
 def test_a_reboot_updates_the_node_in_place(raw: httpx.Client, lab: Lab) -> None:
-    """A new boot id, the same uid, and the spec untouched: the image's taint does not come back."""
+    """A new boot id and system, the same uid; taints and labels of the image count at creation only."""
     before = raw.get(f"{NODES}/node-b").json()
     raw.patch(f"{NODES}/node-b", headers=MERGE, json={"spec": {"taints": None}})
-    boot_id = lab.call(lambda: lab.world.up("node-b"))
+    boot_id = lab.call(lambda: lab.world.up("node-b", Image(name="service-2026.11", kernel="6.9.0")))
     wait_for(lambda: raw.get(f"{NODES}/node-b").json()["status"]["nodeInfo"]["bootID"] == boot_id)
     after = raw.get(f"{NODES}/node-b").json()
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert "nodeworthy.dev/unqualified" not in taint_keys(raw, "node-b")
+    assert after["status"]["nodeInfo"]["kernelVersion"] == "6.9.0"
+    assert after["metadata"]["labels"]["nodeworthy.dev/image"] == before["metadata"]["labels"]["nodeworthy.dev/image"]
     raw.patch(f"{NODES}/node-b", headers=MERGE, json={"spec": {"taints": before["spec"]["taints"]}})
 
 
@@ -180,6 +183,26 @@ def test_the_customer_probe_reports_every_admission(tmp_path: Path) -> None:
         wait_for(lambda: placed() == ["node-a"])
         time.sleep(1.5)
         assert placed() == ["node-a"]
-        assert len(core.list_namespaced_pod("customers").items) == 1
+
+        def blink() -> None:
+            cluster = lab.handle.cluster
+            old = cluster.store.get(("", "nodes"), "", "node-b")["spec"]["taints"]
+            for taints in ([], old):
+                cluster.registry.mutate(
+                    cluster.nodes, "", "node-b", lambda node, t=taints: {**node, "spec": {"taints": t}}
+                )
+
+        wait_for(lambda: core.list_namespaced_pod("customers", field_selector="status.phase=Pending").items)
+        lab.call(blink)
+        wait_for(lambda: placed() == ["node-a", "node-b"])
+        wait_for(lambda: len(core.list_namespaced_pod("customers").items) == 1)
     finally:
         lab.close()
+
+
+def test_a_jump_of_the_clock_makes_nobody_silent(raw: httpx.Client, lab: Lab) -> None:
+    """Two days ahead in one step: the nodes stay ready and it costs little time."""
+    started = time.monotonic()
+    lab.call(lambda: lab.world.clock.advance(timedelta(days=2)))
+    assert time.monotonic() - started < 5
+    assert ready(raw, "node-b")[0] == "True"

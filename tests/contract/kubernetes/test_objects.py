@@ -227,3 +227,26 @@ def test_leases_and_events_are_checked(raw: httpx.Client, namespace: str) -> Non
     status_of(raw.post(f"/api/v1/namespaces/{namespace}/events", json=event), 422, "Invalid")
     assert raw.post("/api/v1/namespaces/default/events", json=event).status_code == 201
     raw.delete("/api/v1/namespaces/default/events/e")
+
+
+def test_both_kinds_of_events_are_one(raw: httpx.Client) -> None:
+    """An event written as events.k8s.io/v1 reads as a core event, and the other way round."""
+    event = {
+        "metadata": {"name": "double"},
+        "regarding": {"kind": "Node", "name": "n"},
+        "reason": "Seen",
+        "note": "hello",
+        "type": "Normal",
+        "action": "Look",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "example.org/me",
+        "reportingInstance": "me-1",
+    }
+    url = "/apis/events.k8s.io/v1/namespaces/default/events"
+    assert raw.post(url, json=event).status_code == 201
+    core = raw.get("/api/v1/namespaces/default/events/double").json()
+    assert (core["message"], core["involvedObject"]["name"], core["kind"]) == ("hello", "n", "Event")
+    assert raw.get(f"{url}/double").json()["note"] == "hello"
+    selected = raw.get("/api/v1/namespaces/default/events", params={"fieldSelector": "involvedObject.name=n"})
+    assert [item["metadata"]["name"] for item in selected.json()["items"]] == ["double"]
+    raw.delete(f"{url}/double")

@@ -87,7 +87,7 @@ def test_init_containers_run_first_and_share_volumes(core: Any, namespace: str) 
     assert log_of(core, namespace, "init") == "from init\n"
 
 
-def test_a_missing_image_alternates(core: Any, namespace: str) -> None:
+def test_a_missing_image_alternates(core: Any, raw: httpx.Client, namespace: str) -> None:
     """ErrImagePull and ImagePullBackOff, with a log that is refused."""
     pod = sleeper("absent")
     pod["spec"]["containers"][0]["image"] = "registry.example/nobody:1"
@@ -99,6 +99,8 @@ def test_a_missing_image_alternates(core: Any, namespace: str) -> None:
 
     wait_for(lambda: reason() == "ErrImagePull")
     wait_for(lambda: reason() == "ImagePullBackOff")
+    refused = status_of(raw.get(f"/api/v1/namespaces/{namespace}/pods/absent/log"), 400, "BadRequest")
+    assert "is waiting to start: trying and failing to pull image" in refused["message"]
 
 
 def test_a_deadline_fails_the_pod(core: Any, namespace: str) -> None:
