@@ -3,6 +3,10 @@
 `start` is the only entry: it takes the lab's world and returns a handle with `url` and `close()`. The API is faithful
 where clients, kubectl and KubernetesPodOperator depend on it; timestamps are real time because clients compare them
 with their own clock, while the delays of machines (heartbeats, boots, tolerated absences) follow the lab's clock.
+
+Left out, because nothing here needs it: CEL rules and conversion of custom resources, probes and resource limits of
+containers, services' networking, workload controllers (their objects are only stored), SPDY, protobuf beyond the few
+kinds that kubectl sends (api/protobuf.py).
 """
 
 from __future__ import annotations

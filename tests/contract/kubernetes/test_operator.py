@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.kubernetes.harness import wait_for
+from tests.contract.kubernetes.harness import Lab, wait_for
 
 pytest.importorskip("airflow.providers.cncf.kubernetes")
 
@@ -139,3 +139,23 @@ def test_a_deferred_operator_resumes_with_its_xcom(kubeconfig: Path, core: Any) 
     event = asyncio.run(asyncio.wait_for(wait(), 60))
     assert event["status"] == "success"
     assert operator.trigger_reentry(context, event) == {"answer": 42}
+
+
+def test_the_test_namespaces_account_suffices(lab_only: Lab, core: Any) -> None:
+    """The short-lived credentials of the test namespace are all that the operator needs, in both modes."""
+    from airflow.sdk.exceptions import TaskDeferred
+
+    restricted = lab_only.state_dir / "kubeconfig-tests"
+    assert make_operator(restricted, WRITE).execute(context_of(TaskInstance())) == {"answer": 42}
+    operator = make_operator(restricted, WRITE, deferrable=True, logging_interval=1)
+    with pytest.raises(TaskDeferred) as deferred:
+        operator.execute(context_of(TaskInstance()))
+
+    async def wait() -> Any:
+        async for event in deferred.value.trigger.run():
+            return event.payload
+        return None
+
+    assert asyncio.run(asyncio.wait_for(wait(), 60))["status"] in ("success", "running")
+    for pod in core.list_namespaced_pod("nodeworthy-tests").items:
+        core.delete_namespaced_pod(pod.metadata.name, "nodeworthy-tests", grace_period_seconds=0)
