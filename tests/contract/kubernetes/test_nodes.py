@@ -187,7 +187,8 @@ def test_the_customer_probe_reports_every_admission(tmp_path: Path) -> None:
         def blink() -> None:
             cluster = lab.handle.cluster
             old = cluster.store.get(("", "nodes"), "", "node-b")["spec"]["taints"]
-            for taints in ([], old):
+            states: tuple[list[Any], ...] = ([], old)
+            for taints in states:
                 cluster.registry.mutate(
                     cluster.nodes, "", "node-b", lambda node, t=taints: {**node, "spec": {"taints": t}}
                 )

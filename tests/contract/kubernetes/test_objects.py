@@ -221,7 +221,7 @@ def test_leases_and_events_are_checked(raw: httpx.Client, namespace: str) -> Non
     url = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     coarse = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "x", "renewTime": "2026-01-01T00:00:00Z"}}
     status_of(raw.post(url, json=coarse), 422, "Invalid")
-    coarse["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z"  # type: ignore[index]
+    coarse["spec"]["renewTime"] = "2026-01-01T00:00:00.000000Z"
     assert raw.post(url, json=coarse).status_code == 201
     event = {"metadata": {"name": "e"}, "involvedObject": {"kind": "Node", "name": "n"}, "reason": "r"}
     status_of(raw.post(f"/api/v1/namespaces/{namespace}/events", json=event), 422, "Invalid")

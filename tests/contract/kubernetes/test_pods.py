@@ -126,7 +126,7 @@ def test_deletion_takes_the_grace_period(core: Any, raw: httpx.Client, namespace
     started = time.monotonic()
     answer = raw.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/stubborn", json={"gracePeriodSeconds": 1})
     assert (answer.status_code, answer.json()["metadata"]["deletionGracePeriodSeconds"]) == (200, 1)
-    steps = []
+    steps: list[tuple[str, int, str]] = []
     while not steps or steps[-1][0] != "DELETED":
         kind, obj = watch.next()
         steps.append((kind, obj["metadata"]["deletionGracePeriodSeconds"], obj["status"]["phase"]))
