@@ -327,15 +327,37 @@ class Library(Protocol):
         """Read a fleet manifest (YAML or CSV). Permanent with file and line when it is broken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Protocol):
     """The ports that a procedure gets, and the voice in which it writes its evidence log."""
 
-    clock: Clock
-    ledger: Ledger
-    bmcs: BmcDirectory
-    cluster: Cluster
-    library: Library
-    store: EvidenceStore
-    attestation: Attestation
-    say: Callable[[str], None]
+    @property
+    def clock(self) -> Clock:
+        """Time."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """Memory."""
+
+    @property
+    def bmcs(self) -> BmcDirectory:
+        """The hardware's hands."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster's hands."""
+
+    @property
+    def library(self) -> Library:
+        """What people wrote."""
+
+    @property
+    def store(self) -> EvidenceStore:
+        """Where evidence lies."""
+
+    @property
+    def attestation(self) -> Attestation:
+        """The verifier of quotes."""
+
+    @property
+    def say(self) -> Callable[[str], None]:
+        """Write one line of the log."""

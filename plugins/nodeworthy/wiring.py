@@ -137,18 +137,43 @@ class Wiring:
 
     def work(self, say: Callable[[str], None]) -> Work:
         """Return the ports for one procedure, with the voice in which it writes its log."""
-        return LazyWork(self, say)  # type: ignore[return-value]
+        return _LazyWork(self, say)
 
 
-class LazyWork:
-    """Looks like `ports.Work` and makes each adapter when it is first used."""
+class _LazyWork:
+    """`ports.Work` whose adapters are made when they are first used."""
 
     def __init__(self, wiring: Wiring, say: Callable[[str], None]) -> None:
         self._wiring = wiring
         self.say = say
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._wiring, name)
+    @property
+    def clock(self) -> Clock:
+        return self._wiring.clock
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._wiring.ledger
+
+    @property
+    def bmcs(self) -> BmcDirectory:
+        return self._wiring.bmcs
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._wiring.cluster
+
+    @property
+    def library(self) -> Library:
+        return self._wiring.library
+
+    @property
+    def store(self) -> EvidenceStore:
+        return self._wiring.store
+
+    @property
+    def attestation(self) -> Attestation:
+        return self._wiring.attestation
 
 
 def _bmc_credentials() -> tuple[str, str]:

@@ -24,6 +24,7 @@ from nodeworthy.procedures.ready import ready
 from tests.doubles.crash import Fuse, Killed, fused
 from tests.doubles.ledger import MemoryLedger
 from tests.doubles.machine import Machine, MachineBmcs, MachineClock, MachineCluster
+from tests.doubles.ports import Ports
 
 INCLUDE = Path(__file__).parents[2] / "include"
 RUN = "bring_up/test"
@@ -162,7 +163,7 @@ def bench(
     ledger.put(node.name, milestone)
     store = MemoryStore()
     said: list[str] = []
-    work = Work(
+    work = Ports(
         clock,
         ledger,
         MachineBmcs(machine),

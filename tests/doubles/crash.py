@@ -9,6 +9,8 @@ from typing import Any
 
 from nodeworthy.ports import Work
 
+from tests.doubles.ports import Ports
+
 
 class Killed(BaseException):
     """The process died here; no `except Exception` can hold it up."""
@@ -63,7 +65,7 @@ class FusedDirectory:
 
 def fused(work: Work, fuse: Fuse) -> Work:
     """Return the same ports behind a fuse; reading the clock and the library cannot kill anybody."""
-    return Work(
+    return Ports(
         clock=work.clock,
         ledger=Fused(work.ledger, fuse),
         bmcs=FusedDirectory(work.bmcs, fuse),
