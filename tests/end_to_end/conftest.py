@@ -1,12 +1,17 @@
-"""One stack for all end-to-end tests: the lab and Airflow's four components, as processes, in a folder of their own."""
+"""One stack for all end-to-end tests: the lab and Airflow's four components, as processes, in a folder of their own.
+
+Who works on these tests may keep a stack: with `NODEWORTHY_TEST_STACK=<folder>` it is started once and left running.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from stack.rest import AirflowApi
 from stack.services import Stack
 from tests.end_to_end.faults import BORNE, EXPECTED
 from tests.end_to_end.fleet import short_include, write_fleet
@@ -23,12 +28,20 @@ QUICK_LOSS = {
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Start the stack on the tests' fleet and end all of it afterwards."""
-    root = Path(tmp_path_factory.mktemp("stack"))
-    faults = {**{name: row.need for name, row in EXPECTED.items()}, **BORNE}
-    fleet = write_fleet(root / "lab-fleet.yaml", faults)
-    include = short_include(root / "include")
-    stack = Stack(root, NODEWORTHY_INCLUDE=str(include), **QUICK_LOSS)
+    kept = os.environ.get("NODEWORTHY_TEST_STACK")
+    root = Path(kept) if kept else Path(tmp_path_factory.mktemp("stack"))
+    stack = Stack(root, NODEWORTHY_INCLUDE=str(root / "include"), **QUICK_LOSS)
     try:
-        yield Running(stack, stack.up(fleet=str(fleet), speed=SPEED))
+        yield Running(stack, stack.api() if stack.groups.all() else start(stack))
     finally:
-        stack.down()
+        if not kept:
+            stack.down()
+
+
+def start(stack: Stack) -> AirflowApi:
+    """Write the tests' fleet and data files, and start the stack on them."""
+    root = stack.layout.root
+    root.mkdir(parents=True, exist_ok=True)
+    faults = {**{name: row.need for name, row in EXPECTED.items()}, **BORNE}
+    short_include(root / "include")
+    return stack.up(fleet=str(write_fleet(root / "lab-fleet.yaml", faults)), speed=SPEED)

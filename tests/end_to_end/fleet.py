@@ -24,7 +24,7 @@ SHORT = {
     "skus/*.yaml": {"read_timeout": "PT5S", "update_deadline": "PT40S", "boot_deadline": "PT30S"},
     "policies/*.yaml": {"node_ready": "PT30S", "power": "PT20S", "bmc_poll": "PT2S", "cluster_poll": "PT2S"},
 }
-TEST_TIMEOUT_SECONDS = 45
+TEST_TIMEOUT_SECONDS = 25
 
 
 def write_fleet(path: Path, faults: dict[str, dict[str, Any]]) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
 from airflow.sdk import Context
@@ -60,10 +60,9 @@ class TestPodOperator(KubernetesPodOperator):
                 self.log.info("%s", earlier)
                 return receipt(self.node, self.task_id, earlier)
             plan = test_plan(lease, record.node, work, scope=Scope(self.scope), suite=self.suite)
-            start = work.library.policy(record.node.pool)["waits"]["node_ready"]
         self._pin(plan)
-        # A dead node's pod says Running for ever: only this deadline, which the trigger keeps, ends the wait.
-        self.execution_timeout = start + timedelta(seconds=sum(test["timeout_seconds"] for test in plan["tests"]))
+        limit = timedelta(seconds=sum(test["timeout_seconds"] for test in plan["tests"]))
+        self.execution_timeout = limit + self._node_patience()
         return super().execute(context)
 
     def extract_xcom(self, pod: Any, **kwargs: Any) -> dict[Any, Any] | None:
@@ -82,8 +81,30 @@ class TestPodOperator(KubernetesPodOperator):
         super().extract_xcom(pod, **kwargs)
         return dict(receipt(self.node, self.task_id, summary))
 
+    def defer(self, *, trigger: Any, **how: Any) -> NoReturn:
+        """Wait for the pod as the pod operator does, as long as its node lives."""
+        from nodeworthy.tasks.pod_trigger import WatchedPodTrigger
+
+        patience = self._node_patience().total_seconds()
+        super().defer(trigger=WatchedPodTrigger.around(trigger, node=self.node, lost_after_seconds=patience), **how)
+        raise AssertionError("defer raises")
+
+    def _node_patience(self) -> timedelta:
+        """Return how long a node may be not Ready before it counts as lost: as long as it may take after a boot."""
+        from nodeworthy.wiring import wiring
+
+        (record,) = wiring().ledger.nodes([self.node])
+        patience: timedelta = wiring().library.policy(record.node.pool)["waits"]["node_ready"]
+        return patience
+
     def trigger_reentry(self, context: Context, event: dict[str, Any]) -> Any:
         """Resume after the pod ended; a pod that is gone, or one without a result, is no success."""
+        if "node_lost" in event:
+            self.client.delete_namespaced_pod(event["name"], event["namespace"], grace_period_seconds=0)
+            raise AirflowFailException(
+                f"{self.node} died while its tests ran: its Node has not been Ready for {event['node_lost']:.0f} s; "
+                "look at its console and its power, bring it back, then clear this task."
+            )
         returned = super().trigger_reentry(context, event)
         if returned is None:
             raise AirflowFailException(

@@ -1,0 +1,108 @@
+"""Approvals as an operator gives them: through Airflow's REST API, which is what the UI's buttons call."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from tests.end_to_end.running import Running
+
+pytestmark = pytest.mark.live
+
+APPROVED, REFUSED, MARKED = "spare-1", "spare-2", "spare-3"
+WHY_NOT = "no hands in the hall today"
+ROBOT_PATIENCE_SECONDS = 3.0
+"""An answer that comes while Airflow still parks the task can be lost; a person is never that quick."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Two finished runs: one whose plans were answered, one whose approval was only marked as done."""
+
+    answered: str
+    answered_state: str
+    marked: str
+    effects_before_the_answer: list[dict[str, object]]
+
+
+def park(running: Running, run: str, node: str) -> dict[str, object]:
+    """Wait until the run asks about this node, and return the task that asks."""
+
+    def asking() -> dict[str, object] | None:
+        found = [task for task in running.tasks(run, "approve") if task["state"] == "awaiting_input"]
+        return next((task for task in found if task["rendered_map_index"] == node), None)
+
+    found = running.until(f"the question about {node}", asking)
+    assert isinstance(found, dict)
+    return found
+
+
+def answer(running: Running, run: str, task: dict[str, object], option: str, reason: str) -> None:
+    """Answer one question."""
+    running.api.patch(
+        f"/dags/bring_up/dagRuns/{run}/taskInstances/{task['task_id']}/{task['map_index']}/hitlDetails",
+        {"chosen_options": [option], "params_input": {"reason": reason}},
+    )
+
+
+@pytest.fixture(scope="module")
+def done(running: Running) -> Answered:
+    """Ask about three nodes; approve one, refuse one, and mark the third's approval as a success without answering."""
+    run = running.trigger(nodes=[APPROVED, REFUSED], approve_risky_steps=True)
+    marked = running.trigger(nodes=[MARKED], approve_risky_steps=True)
+    questions = {node: park(running, run, node) for node in (APPROVED, REFUSED)}
+    third = park(running, marked, MARKED)
+    time.sleep(ROBOT_PATIENCE_SECONDS)
+    before = [effect for node in (APPROVED, REFUSED, MARKED) for effect in running.effects(node=node)]
+    answer(running, run, questions[APPROVED], "Approve", "window 12")
+    answer(running, run, questions[REFUSED], "Refuse", WHY_NOT)
+    running.api.patch(
+        f"/dags/bring_up/dagRuns/{marked}/taskInstances/{third['task_id']}/{third['map_index']}",
+        {"new_state": "success"},
+    )
+    running.wait(marked)
+    return Answered(run, running.wait(run), marked, before)
+
+
+def test_nothing_is_done_before_the_answer(done: Answered) -> None:
+    """While a plan waits for its answer the lab counts no effect on its node."""
+    assert done.effects_before_the_answer == []
+
+
+def test_an_approved_node_arrives_and_the_answer_is_kept(running: Running, done: Answered) -> None:
+    """The node reaches standby, and its firmware step names who approved and why."""
+    assert running.milestones(APPROVED) == {APPROVED: "standby"}
+    lines = running.said(done.answered, running.task(done.answered, "firmware", APPROVED))
+    assert any("approved by operator: window 12" in line for line in lines)
+
+
+def test_a_no_is_an_answer_and_fails_nothing(running: Running, done: Answered) -> None:
+    """The refused node's squares are skipped, its finish says who refused and why, and the run is a success."""
+    assert done.answered_state == "success"
+    states = {
+        task["task_id"].rsplit(".", 1)[-1]: task["state"]
+        for task in running.tasks(done.answered)
+        if task["map_index"] == running.task(done.answered, "approve", REFUSED)["map_index"]
+    }
+    assert states == {
+        "inspect": "success",
+        **dict.fromkeys(("approve", "firmware", "boot_validation", "burn_in", "provision", "verify"), "skipped"),
+        "finish": "skipped",
+    }
+    assert running.reason(REFUSED) == f"The plan was refused by operator: {WHY_NOT}."
+    assert any(
+        running.reason(REFUSED) in line
+        for line in running.said(done.answered, running.task(done.answered, "finish", REFUSED))
+    )
+    assert running.effects(node=REFUSED) == []
+
+
+def test_marking_the_question_a_success_answers_nothing(running: Running, done: Answered) -> None:
+    """The step behind looks for the answer in the ledger, finds none, and does nothing."""
+    firmware = running.task(done.marked, "firmware", MARKED)
+    assert firmware["state"] == "failed"
+    assert "has no answer" in running.said(done.marked, firmware)[-1]
+    assert running.milestones(MARKED) == {MARKED: "conformant"}
+    assert running.effects(node=MARKED) == []

@@ -1,0 +1,113 @@
+"""Workers die by SIGKILL in the middle of every step; what runs afterwards completes and does no effect twice.
+
+The lab counts from outside: per node one update of the outdated component, one reset to activate it, one power cycle
+into each image, one installation, one admission.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+
+import pytest
+
+from stack.demo import wait_for_dag
+from stack.layout import REPOSITORY
+from tests.end_to_end.fleet import CRASH_NODES
+from tests.end_to_end.killer import Blow, Killer
+from tests.end_to_end.running import Running, counted_once
+
+pytestmark = pytest.mark.live
+
+NODES = CRASH_NODES[:8]
+IMAGES = ("http://images.lab/validation-2026.11.efi", "http://images.lab/service-2026.11.efi")
+BLOWS = (
+    Blow("inspect", NODES[0]),
+    Blow("provision", NODES[0]),
+    Blow("approve", NODES[1], with_worker=True),
+    Blow("provision", NODES[1], start=2),
+    Blow("firmware", NODES[2]),
+    Blow("verify", NODES[2], with_worker=True),
+    Blow("firmware", NODES[3], start=2),
+    Blow("verify", NODES[3], start=2),
+    Blow("boot_validation", NODES[4], with_worker=True),
+    Blow("finish", NODES[4]),
+    Blow("boot_validation", NODES[5], start=2),
+    Blow("burn_in", NODES[6]),
+    Blow("burn_in", NODES[7], start=2),
+    Blow("judge_hardware"),
+    Blow("judge_platform", with_worker=True),
+)
+
+
+def assert_done_once(running: Running, node: str) -> None:
+    """Assert what the lab counted for a node that arrived."""
+    rows = running.effects(node=node)
+    assert counted_once(rows)
+    updates = [row["detail"]["items"] for row in rows if row["kind"] == "firmware-update"]
+    assert updates == [["HostBIOS_0"]]
+    resets = [row["detail"]["reset_type"] for row in rows if row["kind"] == "reset"]
+    assert resets == ["ForceRestart", "PowerCycle", "PowerCycle"]
+    assert len([row for row in rows if row["kind"] == "node-delete"]) <= 2
+    assert [row for row in rows if row["kind"] == "customer-pod-scheduled"] == []
+
+
+@pytest.fixture(scope="module")
+def struck(running: Running) -> list[Blow]:
+    """Bring eight nodes up while a worker of every step is killed; return the blows that hit."""
+    run = running.trigger(nodes=list(NODES))
+    killer = Killer(running, "bring_up", run, NODES, seed=20261130)
+    state, hit = killer.follow(BLOWS, patience_seconds=560)
+    assert state == "success", {node: running.reason(node) for node in NODES}
+    return hit
+
+
+@pytest.mark.timeout(600)
+def test_every_step_was_struck(struck: list[Blow]) -> None:
+    """A test that kills nothing shows nothing: at least one blow hit a living worker of each step."""
+    assert {blow.step for blow in struck} == {blow.step for blow in BLOWS}
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_a_node_whose_workers_died_arrives_with_each_effect_done_once(
+    running: Running, struck: list[Blow], node: str
+) -> None:
+    """It is in standby, and the lab counted one update, one activation and one power cycle per image."""
+    assert running.milestones(node) == {node: "standby"}
+    assert_done_once(running, node)
+
+
+def test_an_admission_whose_worker_died_admits_once(running: Running, struck: list[Blow]) -> None:
+    """The taint goes once, by one effect, and the node is in service."""
+    node = NODES[0]
+    wait_for_dag(running.api, "admit")
+    run = running.api.trigger("admit", {"nodes": [node]})
+    state, hit = Killer(running, "admit", run, [node], seed=7).follow([Blow("admit", node)], patience_seconds=180)
+    assert (state, hit) == ("success", [Blow("admit", node)])
+    assert running.milestones(node) == {node: "in_service"}
+    gone = [row for row in running.effects(kind="taint-removed", node=node) if "standby" in row["detail"]["taint"]]
+    assert len(gone) == 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_scheduler_that_dies_with_all_its_workers_repeats_no_effect(running: Running, seed: int) -> None:
+    """The whole scheduler group is killed three times at moments that the seed chooses, and started again."""
+    nodes = CRASH_NODES[8 + 4 * seed : 12 + 4 * seed]
+    moments = random.Random(seed)
+    run = running.trigger(nodes=list(nodes))
+    for _ in range(3):
+        time.sleep(moments.uniform(4, 30))
+        running.stack.groups.stop("scheduler", how=signal.SIGKILL)
+        running.stack.groups.start(
+            "scheduler",
+            [sys.executable, "-m", "airflow", "scheduler"],
+            environment=running.stack.environment(),
+            folder=REPOSITORY,
+        )
+    assert running.wait(run, patience_seconds=900) == "success"
+    for node in nodes:
+        assert_done_once(running, node)
