@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from nodeworthy.adapters import library_yaml_values as values
-from nodeworthy.adapters.library_yaml_files import read
+from nodeworthy.adapters.library_yaml_files import line_in, read
 from nodeworthy.adapters.library_yaml_fleet import read_fleet
 from nodeworthy.errors import Permanent
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.policy import INHERITED, Policy
+from nodeworthy.lifecycle.policy_error import PolicyError
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline, baselines_from_document
 from nodeworthy.qualification.references import Reference, references_from_document
@@ -89,7 +91,18 @@ class YamlLibrary:
         document = read(path, self._schemas, "policy-1")
         if document["pool"] != pool:
             raise Permanent(f"{path}: pool is {document['pool']} and the file's name says {pool}: make them agree.")
-        return values.policy(document)
+        try:
+            Policy.from_document(document)
+        except PolicyError as error:
+            raise Permanent(f"{path}, line {line_in(path, error.place)}: {error.sentence}.") from error
+        return values.policy({**self._shared_sections(pool), **document})
+
+    def _shared_sections(self, pool: str) -> Mapping[str, Any]:
+        """Return the sections of `default.yaml` that stand in for those that a pool's file leaves out."""
+        default = self._path("policies", "default", ".yaml")
+        if pool == "default" or not default.is_file():
+            return {}
+        return {name: section for name, section in self.policy("default").items() if name in INHERITED}
 
     def _named(self, path: Path, name: str, schema: str) -> Any:
         document = read(path, self._schemas, schema)

@@ -86,6 +86,11 @@ def line_of(node: Any, path: Iterator[str | int] | Any) -> int:
     return at
 
 
+def line_in(path: Path, place: Path_) -> int:
+    """Return the line of a file in which `place` lies: for what a reader finds wrong beyond the schema."""
+    return line_of(yaml.compose(path.read_text(encoding="utf-8"), _Loader), place)
+
+
 def _child(node: Any, step: str | int) -> Any:
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
         return node.value[step]
