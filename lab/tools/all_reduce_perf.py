@@ -1,4 +1,8 @@
-"""all_reduce_perf of nccl-tests 2.13 and later, with NCCL's own INFO lines on request."""
+"""The collectives of nccl-tests 2.13 and later, with NCCL's own INFO lines on request.
+
+Without P2P and shared memory (NCCL_P2P_DISABLE, NCCL_SHM_DISABLE) the ring has to leave by the adapters, as on a real
+node. Collectives but all_reduce have no curve of their own here: theirs is all_reduce's, scaled by the platform.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from lab.tools.view import NodeView, Output, disturbed
 _SUFFIXES = {"K": 1024, "M": 1024**2, "G": 1024**3}
 _SECONDS_TO_START = 6.0
 _CHANNELS = 16
+_OPERATIONS = {"all_reduce": "sum", "reduce_scatter": "sum", "all_gather": "none", "alltoall": "none"}
 
 
 class _Options:
@@ -26,6 +31,12 @@ class _Options:
         self.check = int(pairs.get("-c", pairs.get("--check", "1")))
         self.iterations = int(pairs.get("-n", pairs.get("--iters", "20")))
         self.warmup = int(pairs.get("-w", pairs.get("--warmup_iters", "5")))
+        self.collective = "all_reduce"
+
+    @property
+    def factor_of_bus(self) -> float:
+        """Bus bandwidth / algorithm bandwidth (nccl-tests doc/PERFORMANCE.md)."""
+        return (2 if self.collective == "all_reduce" else 1) * (self.gpus - 1) / self.gpus
 
     def sizes(self) -> list[int]:
         """Every message size of the sweep, in bytes."""
@@ -40,15 +51,16 @@ def _bytes(text: str) -> int:
     return int(text[:-1]) * _SUFFIXES[suffix] if suffix in _SUFFIXES else int(text)
 
 
-def run(_tool: str, arguments: list[str], view: NodeView) -> Output:
-    """Render one run."""
+def run(tool: str, arguments: list[str], view: NodeView) -> Output:
+    """Render one run of the collective that the tool is named after."""
     options = _Options(arguments)
+    options.collective = tool.removesuffix("_perf") if tool.endswith("_perf") else "all_reduce"
     if options.gpus > len(view.gpus):
         text = f"{view.document['node']}: Test CUDA failure common.cu:1018 'invalid device ordinal'\n"
         return Output(text, 2, 2.0, uses_gpu=True)
-    attempt = view.attempt("all_reduce_perf")
-    noise = view.noise("all_reduce_perf " + " ".join(arguments), attempt)
-    truth: dict[str, Any] = view.document["bandwidth"]["all_reduce"]
+    attempt = view.attempt(tool)
+    noise = view.noise(f"{tool} " + " ".join(arguments), attempt)
+    truth = _truth(options, view)
     rows = [_row(size, options, truth, noise) for size in options.sizes()]
     lines = _header(options, view) + _info(options, truth, view) + _TABLE_HEAD + [row.text for row in rows]
     wrong = int(truth.get("wrong", 0)) if options.check else 0
@@ -59,6 +71,17 @@ def run(_tool: str, arguments: list[str], view: NodeView) -> Output:
         lines.append(f"\n .. {view.document['node']} pid 4711: Test failure common.cu:401")
     work = sum(row.microseconds for row in rows) / 1e6 * (options.iterations + options.warmup) * 2
     return Output("\n".join(lines) + "\n", 1 if wrong else 0, _SECONDS_TO_START + work, uses_gpu=True)
+
+
+def _truth(options: _Options, view: NodeView) -> dict[str, Any]:
+    """The curve, transport and wrong values of this collective, over the path that NCCL is left with."""
+    bandwidth = view.document["bandwidth"]
+    truth: dict[str, Any] = bandwidth["all_reduce"]
+    if os.environ.get("NCCL_P2P_DISABLE") == "1" and os.environ.get("NCCL_SHM_DISABLE") == "1":
+        return {**truth, "transport": "NET/IB", "bus_bandwidth_gbps_by_bytes": bandwidth["by_adapters_gbps_by_bytes"]}
+    scale = float(bandwidth.get("collectives", {}).get(options.collective, 1.0))
+    curve = {size: value * scale for size, value in truth["bus_bandwidth_gbps_by_bytes"].items()}
+    return {**truth, "bus_bandwidth_gbps_by_bytes": curve}
 
 
 _HALF = "     time   algbw   busbw #wrong"
@@ -120,12 +143,16 @@ def _row(size: int, options: _Options, truth: dict[str, Any], noise: random.Rand
     elements = size // 4
     nominal = _bus_bandwidth(size, truth["bus_bandwidth_gbps_by_bytes"])
     halves = [_half(size, disturbed(nominal, noise), options, truth) for _ in range(2)]
-    text = f"{elements * 4:>12}  {elements:>12}     float     sum      -1" + "".join(half.text for half in halves)
+    if options.collective == "alltoall":
+        halves[1].text = halves[1].text[:-5] + "  N/A"  # in place, alltoall overwrites what it would compare with
+    count = elements if options.collective == "all_reduce" else elements // options.gpus
+    operation = _OPERATIONS[options.collective]
+    text = f"{elements * 4:>12}  {count:>12}     float  {operation:>6}      -1" + "".join(half.text for half in halves)
     return _Row(text, sum(half.bus for half in halves) / 2, sum(half.microseconds for half in halves) / 2)
 
 
 def _half(size: int, bus: float, options: _Options, truth: dict[str, Any]) -> _Row:
-    factor = 2 * (options.gpus - 1) / options.gpus
+    factor = options.factor_of_bus
     algorithm = bus / factor if factor else bus
     microseconds = size / algorithm / 1000 if algorithm else 1.0
     printed = _time(microseconds)

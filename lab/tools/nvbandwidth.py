@@ -18,6 +18,8 @@ _TESTS = (
     "device_to_device_memcpy_write_ce",
     "device_to_device_bidirectional_memcpy_read_ce",
     "device_to_device_bidirectional_memcpy_write_ce",
+    "host_device_latency_sm",
+    "device_local_copy",
 )
 _ARROWS = {
     "host_to_device_memcpy_ce": "CPU(row) -> GPU(column)",
@@ -27,6 +29,7 @@ _ARROWS = {
     "device_to_device_memcpy_read_ce": "GPU(row) -> GPU(column)",
     "device_to_device_memcpy_write_ce": "GPU(row) <- GPU(column)",
 }
+_FIGURES = {"host_device_latency_sm": "host_device_latency_ns", "device_local_copy": "device_local_copy_gbps"}
 _SECONDS_PER_CELL = 0.45
 _SECONDS_TO_START = 4.0
 
@@ -66,6 +69,9 @@ def _chosen(arguments: list[str]) -> list[str] | Output:
 def _matrix(name: str, view: NodeView, noise: random.Random) -> Matrix:
     """Cells in GB/s; an empty matrix is a waived test."""
     bandwidth: dict[str, Any] = view.document.get("bandwidth", {})
+    if name in _FIGURES:
+        values = bandwidth.get(_FIGURES[name], [])
+        return [[disturbed(values[place], noise) for place in view.indexes]] if values else []
     factor = 1.9 if "bidirectional" in name else 1.0
     if name.startswith("device_to_device"):
         return _peer_matrix(bandwidth["device_to_device_gbps"], view.indexes, factor, noise)
@@ -84,6 +90,10 @@ def _peer_cell(value: float | None, factor: float, noise: random.Random) -> floa
 
 
 def _description(name: str) -> str:
+    if name == "host_device_latency_sm":
+        return "memory latency SM CPU(row) <-> GPU(column) (ns)"
+    if name == "device_local_copy":
+        return "memcpy local GPU(column) bandwidth (GB/s)"
     return f"memcpy CE {_ARROWS.get(name, 'GPU(row) <-> GPU(column)')} bandwidth (GB/s)"
 
 

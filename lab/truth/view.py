@@ -117,8 +117,18 @@ def _bandwidth(node: LabNode, parts: Parts) -> dict[str, Any]:
         "device_to_device_gbps": [
             [None if one is other else figure("device_to_device_gbps", one, other) for other in gpus] for one in gpus
         ],
+        "host_device_latency_ns": [figure("host_device_latency_ns", gpu) for gpu in gpus],
+        "device_local_copy_gbps": [figure("device_local_copy_gbps", gpu) for gpu in gpus],
+        "collectives": dict(figures["collectives"]),
+        "by_adapters_gbps_by_bytes": _by_adapters(node, figures),
         "all_reduce": {"transport": figures["transport"], "wrong": 0, "bus_bandwidth_gbps_by_bytes": ends},
     }
+
+
+def _by_adapters(node: LabNode, figures: Mapping[str, Any]) -> dict[str, float]:
+    """The ring without NVLink: full speed from 1 GiB on, a quarter of it at 1 MiB."""
+    full = round(seeded.noisy(figures["by_adapters_gbps"], figures["noise"], node.seed, node.name, "by adapters"), 2)
+    return {str(1 << 20): round(full / 4, 2), str(1 << 30): full, str(_SIZES[-1]): full}
 
 
 def between(curve: Mapping[int, float], size: int) -> float:

@@ -20,7 +20,7 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.policy import INHERITED, Policy
 from nodeworthy.lifecycle.policy_error import PolicyError
 from nodeworthy.lifecycle.table import Lifecycle
-from nodeworthy.qualification.baselines import Baseline, baselines_from_document
+from nodeworthy.qualification.baselines import Baseline, baselines_from_document, refuse_two_of_one_key
 from nodeworthy.qualification.references import Reference, references_from_document
 from nodeworthy.qualification.sku import FirmwareSet, Sku
 from nodeworthy.qualification.suite_document import suite_from_document
@@ -82,7 +82,20 @@ class YamlLibrary:
         references: tuple[Reference, ...] = ()
         if population.is_file():
             references = references_from_document(read(population, None), str(population))
-        return baselines_from_document(read(path, None), references, str(path)) if path.is_file() else ()
+        found = baselines_from_document(read(path, None), references, str(path)) if path.is_file() else ()
+        return (*found, *self._read_simulated(sku, found))
+
+    def _read_simulated(self, sku: str, real: tuple[Baseline, ...]) -> tuple[Baseline, ...]:
+        """Return what was measured on the virtual fleet; a key that has a real figure is not also simulated."""
+        path = self._path("baselines", f"{sku}-simulated", ".json")
+        if not path.is_file():
+            return ()
+        found = baselines_from_document(read(path, None), (), str(path))
+        refuse_two_of_one_key((*real, *found), str(path))
+        unmarked = [row.metric for row in found if not row.simulated]
+        if unmarked:
+            raise Permanent(f"{path}: {unmarked[0]} does not say `simulated`: a file of the virtual fleet must.")
+        return found
 
     def _read_policy(self, pool: str) -> Mapping[str, Any]:
         path = self._path("policies", pool, ".yaml")

@@ -36,6 +36,7 @@ def sku(document: Document) -> Sku:
         firmware_set=document["firmware_set"],
         gpus=document["gpus"],
         nvlinks_per_gpu=document["nvlinks_per_gpu"],
+        devices=MappingProxyType({kind: tuple(names) for kind, names in document.get("devices", {}).items()}),
     )
 
 

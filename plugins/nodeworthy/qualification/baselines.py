@@ -1,8 +1,9 @@
 """Baselines: what a metric must be for a key.
 
-A figure has a floor *and* a ceiling: below the floor the node is bad, above the ceiling the test is. Counted things
-have exactly one right value. A baseline that cannot fail, or that nothing ever reached, is refused when it is loaded:
-such rows exist in public tables and have let broken nodes pass for years.
+A figure has a floor *and* a ceiling: below the floor the node is bad, above the ceiling the test is. One that should be
+low (a latency) has `most` and `least` instead. Counted things have exactly one right value. A baseline that cannot
+fail, or that nothing ever reached, is refused when it is loaded: such rows exist in public tables and have let broken
+nodes pass for years. Where public figures are thin the row says `learn`, and results of that key have no baseline.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _ROW_KEYS = (
     "unit",
     "floor",
     "ceiling",
+    "most",
+    "least",
     "equals",
     "reached",
     "spread_percent",
@@ -32,9 +35,11 @@ _ROW_KEYS = (
     "firmware_set",
     "on_failure",
     "sample_size",
+    "simulated",
     "source",
     "date",
 )
+_LEARN_KEYS = ("test", "metric", "statistic", "unit", "parameters", "firmware_set", "learn", "date")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,24 @@ class Baseline:
     """What a value outside says: `fail` the hardware, `fail-config` a setting, `invalid` the test, and so on."""
     reference: Reference | None = None
     """The frozen population of the same key, where there is one."""
+    most: float | None = None
+    """The highest good value of a figure that should be low; it then has `least` beside it and no floor or ceiling."""
+    least: float | None = None
+    """What physics or the method allows at best: a lower value says that the measurement is wrong."""
+    simulated: bool = False
+    """Measured on the virtual fleet, and therefore no judge of real hardware."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToLearn:
+    """A key for which no public figure is good enough; `why` says what is known instead."""
+
+    test: str
+    metric: str
+    statistic: str
+    unit: str
+    why: str
+    date: str
 
 
 def baselines_from_document(
@@ -81,9 +104,26 @@ def baselines_from_document(
             f"{where}: schema is {document.get('schema')!r}, expected {BASELINE_SCHEMA!r}: convert the file."
         )
     sku, version = text(document, "sku", where), int(figure(document, "version", where))
-    found = tuple(baseline_from_document(row, sku, version, where) for row in rows(document, "baselines", where))
-    _refuse_two_of_one_key(found, where)
+    to_learn_from_document(document, where)
+    found = tuple(
+        baseline_from_document(row, sku, version, where)
+        for row in rows(document, "baselines", where)
+        if "learn" not in row
+    )
+    refuse_two_of_one_key(found, where)
     return _with_references(found, tuple(references), where)
+
+
+def to_learn_from_document(document: Mapping[str, Any], where: str = "the baseline file") -> tuple[ToLearn, ...]:
+    """Return the rows that say `learn`. Raises Permanent for one that names a limit beside it, or no reason."""
+    found = []
+    for row in rows(document, "baselines", where):
+        if "learn" in row:
+            here = f"{where}, {row.get('test', '?')} {row.get('metric', '?')}"
+            refuse_unknown_keys(row, _LEARN_KEYS, here)
+            plain = (text(row, key, here) for key in ("test", "metric", "statistic", "unit", "learn", "date"))
+            found.append(ToLearn(*plain))
+    return tuple(found)
 
 
 def baseline_from_document(
@@ -110,6 +150,9 @@ def baseline_from_document(
         reached=optional_figure(row, "reached", here),
         equals=optional_figure(row, "equals", here),
         on_failure=_on_failure(row, here),
+        most=optional_figure(row, "most", here),
+        least=optional_figure(row, "least", here),
+        simulated=row.get("simulated", False) is True,
     )
     problem = _insane(baseline)
     if problem:
@@ -125,10 +168,28 @@ def _on_failure(row: Mapping[str, Any], where: str) -> Verdict:
 
 
 def _insane(baseline: Baseline) -> str:
+    limits = (baseline.floor, baseline.ceiling, baseline.most, baseline.least)
     if baseline.equals is not None:
-        beside = baseline.floor is not None or baseline.ceiling is not None
+        beside = any(limit is not None for limit in limits)
         return "`equals` stands beside a floor or ceiling: a counted thing has one right value." if beside else ""
-    return _insane_range(baseline)
+    if baseline.most is None and baseline.least is None:
+        return _insane_range(baseline)
+    if baseline.floor is not None or baseline.ceiling is not None:
+        return "`most` and `least` stand beside a floor or ceiling: a figure is good when high or when low, not both."
+    return _insane_when_low_is_good(baseline)
+
+
+def _insane_when_low_is_good(baseline: Baseline) -> str:
+    most, least, reached = baseline.most, baseline.least, baseline.reached
+    if most is None or least is None or reached is None:
+        return "most, least and reached must all be given: find a measured figure, or leave the row out."
+    if not 0 <= least < most:
+        return f"least {least:g} must lie between zero and most {most:g}: nothing could pass, or nothing fail."
+    if reached > most:
+        return f"most {most:g} was never reached (best {reached:g}): raise it or find a better source."
+    if reached < least:
+        return f"reached {reached:g} lies below least {least:g}: one of the two figures is wrong."
+    return ""
 
 
 def _insane_range(baseline: Baseline) -> str:
@@ -153,7 +214,8 @@ def _key(row: Baseline | Reference) -> tuple[str, str, str, tuple[tuple[str, str
     return (row.test, row.metric, row.statistic, tuple(sorted(row.parameters.items())))
 
 
-def _refuse_two_of_one_key(found: tuple[Baseline, ...], where: str) -> None:
+def refuse_two_of_one_key(found: Iterable[Baseline], where: str) -> None:
+    """Raise Permanent when two rows are of one key: nobody would know which is in force."""
     seen: set[object] = set()
     for baseline in found:
         key = (_key(baseline), baseline.firmware_set)

@@ -39,6 +39,7 @@ PREDICATES: Final[Mapping[str, Callable[[Row], bool]]] = {
     "no_baseline": lambda row: row.baseline is not None,
     "wrong_transport": lambda row: row.transport == row.expected_transport,
     "wrong_parameters": lambda row: row.parameters == row.expected_parameters,
+    "below_least": lambda row: _value(row) >= row.least,
     "above_ceiling": lambda row: row.ceiling >= _value(row),
     "below_floor": lambda row: _value(row) >= row.floor,
     "above_most": lambda row: row.most >= _value(row),

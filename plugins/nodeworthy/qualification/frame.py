@@ -54,6 +54,7 @@ class Row:
     floor: float
     most: float
     ceiling: float
+    least: float
     reference_low: float
     slot_low: float
     slot_median: float | None
@@ -86,10 +87,12 @@ def build_rows(contexts: Iterable[Context]) -> tuple[Row, ...]:
     return tuple(row for context in contexts for row in _rows_of(context, numbers))
 
 
-def components(per: Per, gpus: int) -> tuple[str, ...]:
+def components(per: Per, gpus: int, devices: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
     """Return the names of all components that a metric has a row for, in order."""
     if per is Per.NODE:
         return (NODE,)
+    if per in (Per.NIC, Per.DRIVE):
+        return tuple(f"{per}/{name}" for name in (devices or {}).get(per.value, ()))
     if per is Per.GPU:
         return tuple(f"gpu/{index}" for index in range(gpus))
     return tuple(f"gpu/{one}-gpu/{other}" for one in range(gpus) for other in range(gpus) if one != other)
@@ -119,7 +122,7 @@ def _rows_of(context: Context, numbers: Iterator[int]) -> Iterator[Row]:
 
 
 def _rows_of_metric(node: _Node, test: TestSpec, spec: MetricSpec) -> Iterator[Row]:
-    demanded = components(spec.per, node.context.sku.gpus)
+    demanded = _demanded(spec, node.context.sku)
     came = _derived(node, test, spec, demanded) if spec.derived_from else _measured(node, test, spec)
     by_component: dict[str, list[Measurement]] = {name: [] for name in demanded}
     for measurement in came:
@@ -130,6 +133,12 @@ def _rows_of_metric(node: _Node, test: TestSpec, spec: MetricSpec) -> Iterator[R
     for component, found in by_component.items():
         for measurement in found or [_absent(node.context, test, spec, component)]:
             yield join.row(measurement, demanded=component in demanded)
+
+
+def _demanded(spec: MetricSpec, sku: Sku) -> tuple[str, ...]:
+    """Return the components that must have a row; a kind of which the SKU names none is one row that cannot be met."""
+    found = components(spec.per, sku.gpus, sku.devices)
+    return found or (f"{spec.per}/none named by the SKU",)
 
 
 def _measured(node: _Node, test: TestSpec, spec: MetricSpec) -> Sequence[Measurement]:
@@ -160,6 +169,8 @@ def _baseline(node: _Node, test: TestSpec, spec: MetricSpec) -> tuple[Baseline |
         reference = baseline.reference
         if reference is not None and reference.simulated and not node.result.simulated:
             return None, "its reference was frozen from the virtual fleet and does not judge real hardware"
+        if baseline.simulated and not node.result.simulated:
+            return None, "its figures were measured on the virtual fleet and do not judge real hardware"
         return baseline, ""
     return None, ""
 
@@ -218,7 +229,7 @@ class _Join:
         """Return the row; its number is given later."""
         context, result = self.node.context, self.node.result
         run, baseline = result.tests.get(self.test.test), self.limits.baseline
-        floor, most, ceiling = _limits(baseline)
+        floor, most, ceiling, least = _limits(baseline)
         transport = measurement.transport or ""
         return Row(
             row=next(self.node.numbers),
@@ -244,6 +255,7 @@ class _Join:
             floor=floor,
             most=most,
             ceiling=ceiling,
+            least=least,
             reference_low=self._reference_low(),
             slot_low=self._slot_low(),
             slot_median=self.limits.centre,
@@ -255,7 +267,7 @@ class _Join:
         baseline = self.limits.baseline
         if baseline is None or baseline.reference is None:
             return -UNLIMITED
-        return baseline.reference.low(len(components(self.spec.per, self.node.context.sku.gpus)))
+        return baseline.reference.low(len(_demanded(self.spec, self.node.context.sku)))
 
     def _slot_low(self) -> float:
         baseline, centre = self.limits.baseline, self.limits.centre
@@ -264,14 +276,18 @@ class _Join:
         return centre * (1.0 - baseline.spread_percent / 100.0)
 
 
-def _limits(baseline: Baseline | None) -> tuple[float, float, float]:
-    """Return (floor, most, ceiling): below floor and above most is bad, above ceiling is impossible."""
+def _limits(baseline: Baseline | None) -> tuple[float, float, float, float]:
+    """Return (floor, most, ceiling, least): outside the first two is bad, outside the last two is impossible."""
     if baseline is None:
-        return -UNLIMITED, UNLIMITED, UNLIMITED
+        return -UNLIMITED, UNLIMITED, UNLIMITED, -UNLIMITED
     if baseline.equals is not None:
-        return baseline.equals, baseline.equals, UNLIMITED
-    floor = -UNLIMITED if baseline.floor is None else baseline.floor
-    return floor, UNLIMITED, UNLIMITED if baseline.ceiling is None else baseline.ceiling
+        return baseline.equals, baseline.equals, UNLIMITED, -UNLIMITED
+    return (
+        -UNLIMITED if baseline.floor is None else baseline.floor,
+        UNLIMITED if baseline.most is None else baseline.most,
+        UNLIMITED if baseline.ceiling is None else baseline.ceiling,
+        -UNLIMITED if baseline.least is None else baseline.least,
+    )
 
 
 def _expected_transport(test: TestSpec, baseline: Baseline | None, seen: str) -> str:

@@ -6,6 +6,7 @@ result carries.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
 from nodeworthy.evidence.verdicts import Scope
@@ -25,7 +26,7 @@ class Addressee(TypedDict):
 
 
 def plan_document(suite: Suite, sku: Sku, scope: Scope, **addressee: Unpack[Addressee]) -> dict[str, Any]:
-    """Return a `nodeworthy.plan/1` document. `{gpus}` in an argument becomes the SKU's number of GPUs."""
+    """Return a `nodeworthy.plan/1` document. `{gpus}`, `{nics}`, `{drives}` become what the SKU names."""
     return {
         "schema": PLAN_SCHEMA,
         **addressee,
@@ -37,11 +38,20 @@ def plan_document(suite: Suite, sku: Sku, scope: Scope, **addressee: Unpack[Addr
 
 
 def _test(test: TestSpec, sku: Sku) -> dict[str, Any]:
+    words = {"{gpus}": str(sku.gpus), **{f"{{{kind}s}}": ",".join(names) for kind, names in sku.devices.items()}}
+    extra = {"repeats": test.repeats if test.repeats > 1 else 0, "retry": list(test.retry), "image": test.image}
     return {
+        **{key: value for key, value in extra.items() if value},
         "test": test.test,
         "tool": test.tool,
-        "arguments": [argument.replace("{gpus}", str(sku.gpus)) for argument in test.arguments],
+        "arguments": [_filled(argument, words) for argument in test.arguments],
         "timeout_seconds": int(test.timeout.total_seconds()),
         "parameters": dict(test.parameters),
         "environment": dict(test.environment),
     }
+
+
+def _filled(argument: str, words: Mapping[str, str]) -> str:
+    for word, value in words.items():
+        argument = argument.replace(word, value)
+    return argument

@@ -48,13 +48,18 @@ def _basis(files: Mapping[str, bytes], recorded: Mapping[str, Any]) -> Basis:
     references = baselines["references"]
     return Basis(
         suite=suite_from_document(json.loads(files["suite.json"])),
-        sku=Sku(recorded["sku"], 1, (), (), BmcProfile(""), recorded["firmware_set"], recorded["gpus"], 0),
+        sku=_sku(recorded),
         baselines=baselines_from_document(
             baselines["baselines"], references_from_document(references) if references else ()
         ),
         firmware_set=recorded["firmware_set"],
         serial=recorded["serial"],
     )
+
+
+def _sku(recorded: Mapping[str, Any]) -> Sku:
+    devices = {kind: tuple(names) for kind, names in recorded.get("devices", {}).items()}
+    return Sku(recorded["sku"], 1, (), (), BmcProfile(""), recorded["firmware_set"], recorded["gpus"], 0, devices)
 
 
 def _with_quote(judgement: Judgement, files: Mapping[str, bytes]) -> Judgement:

@@ -52,7 +52,8 @@ class Failure:
         """The order of reasons of one verdict: counts first, then what names a GPU, then the largest shortfall."""
         per = self.spec.per if self.spec is not None else Per.NODE
         timed = self.check.layer > 1 and not self.counted
-        return (int(timed), (Per.GPU, Per.NODE, Per.PAIR).index(per), _shortfall(self.row), self.row.row)
+        order = (Per.GPU, Per.NIC, Per.DRIVE, Per.NODE, Per.PAIR)
+        return (int(timed), order.index(per), _shortfall(self.row), self.row.row)
 
 
 def reason_of(failures: Sequence[Failure], result: Result) -> Reason:
@@ -132,7 +133,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _figure(value: float | None) -> str:
-    if value is None:
+    if value is None or math.isinf(value):
         return "nothing"
     if value == int(value) and abs(value) < 1e9:
         return str(int(value))
@@ -150,16 +151,23 @@ def _said(worst: Failure, failures: Sequence[Failure], result: Result) -> tuple[
         return _said_against_reference(row, name)
     if code == "below_own_node":
         return _said_against_own_node(row, name)
-    if code == "above_ceiling":
-        expected = f"at most {_figure(row.ceiling)}"
-        return expected, _figure(row.value), f"{name} is above {_figure(row.ceiling)}, which the hardware cannot reach"
     if worst.counted:
         expected = _figure(row.floor)
         return expected, _figure(row.value), f"{_counted(row)} is not {expected}{_named_findings(row, result)}"
-    if row.floor != -UNLIMITED:
-        expected = f"at least {_figure(row.floor)}"
-        return expected, _figure(row.value), f"{name} is below the floor {_figure(row.floor)}"
-    return f"passes {code}", _figure(row.value), f"{name} fails the suite's own check {code}"
+    return _said_outside(row, code, name)
+
+
+def _said_outside(row: Row, code: str, name: str) -> tuple[str, str, str]:
+    """Return the words for a figure outside one of its limits, or one that fails a check of the suite's own."""
+    beyond = "which the hardware cannot reach"
+    words = {
+        "above_ceiling": (f"at most {_figure(row.ceiling)}", f"is above {_figure(row.ceiling)}, {beyond}"),
+        "below_least": (f"at least {_figure(row.least)}", f"is below {_figure(row.least)}, {beyond}"),
+        "above_most": (f"at most {_figure(row.most)}", f"is above the limit {_figure(row.most)}"),
+        "below_floor": (f"at least {_figure(row.floor)}", f"is below the floor {_figure(row.floor)}"),
+    }
+    expected, said = words.get(code, (f"passes {code}", f"fails the suite's own check {code}"))
+    return expected, _figure(row.value), f"{name} {said}"
 
 
 def _said_statistic(row: Row) -> list[str]:

@@ -6,7 +6,8 @@ and the firmware baseline set as allowed versions per component id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from nodeworthy.evidence.inventory import ComponentKind
@@ -47,6 +48,8 @@ class Sku:
     firmware_set: str
     gpus: int
     nvlinks_per_gpu: int
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names under which the system knows the fabric adapters (`nic`) and the drives that may be read (`drive`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,18 @@ from typing import Any, TypeVar
 
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope, Verdict
-from nodeworthy.qualification.documents import figure, refuse_unknown_keys, rows, text
+from nodeworthy.qualification.documents import figure, optional_figure, refuse_unknown_keys, rows, text
 from nodeworthy.qualification.suites import BY_BASELINE, MetricSpec, Per, Suite, TestSpec
 
 Words = TypeVar("Words", bound=StrEnum)
 
 SUITE_SCHEMA = "nodeworthy.suite/1"
 _KEYS = (
-    "schema", "name", "level", "version", "description", "includes", "tests", "expectations",
+    "schema", "name", "level", "version", "description", "includes", "tests", "expectations", "nodes", "segments",
 )  # fmt: skip
 _TEST_KEYS = (
     "test", "tool", "arguments", "timeout_seconds", "parameters", "environment", "transport", "metrics", "scopes",
+    "usual_seconds", "repeats", "retry", "image",
 )  # fmt: skip
 _METRIC_KEYS = (
     "metric", "per", "unit", "statistic", "judged", "parameters", "derived_from", "explained_by", "headline", "action",
@@ -36,6 +37,10 @@ NOT_NULL = "expect_column_values_to_not_be_null"
 PAIR_PREFIX = "expect_column_pair_"
 NEEDED_COLUMNS = ("node", "component", "metric", "value", "unit", "status")
 ROWS_PARAMETER = {"$PARAMETER": "rows"}
+LONGEST_SEGMENT = timedelta(hours=4)
+"""A pod that runs longer loses too much when it is interrupted."""
+_RETRIED = ("crashed", "timed-out", "unparsable")
+_LEVELS_OF_SEVERAL_NODES = ("M1", "M2", "M3")
 _FIT = frozenset({Verdict.INCOMPLETE, Verdict.NOT_RUN, Verdict.TOOL_ERROR, Verdict.INVALID})
 
 
@@ -59,13 +64,52 @@ def suite_from_document(
     expectations += list(document.get("expectations", {}).get("expectations", ()))
     _refuse_unsafe(expectations, where)
     _refuse_duplicates([test.test for test in tests], "test", where)
-    return Suite(
+    suite = Suite(
         name=name,
         level=text(document, "level", where),
         tests=tests,
         expectations={"name": name, "expectations": expectations, "meta": {"version": int(document["version"])}},
         version=int(figure(document, "version", where)),
+        description=str(document.get("description", "")),
+        nodes=_nodes(document, where),
+        segments=_whole(document, "segments", where),
     )
+    _refuse_long_segments(suite, where)
+    return suite
+
+
+def _nodes(document: Mapping[str, Any], where: str) -> tuple[int, int]:
+    """Return the fewest and most nodes of a run. A level for several nodes must say how many, a level for one may not."""
+    several = document.get("level") in _LEVELS_OF_SEVERAL_NODES
+    row = document.get("nodes")
+    if row is None and not several:
+        return (1, 1)
+    if not several or not isinstance(row, Mapping):
+        raise Permanent(
+            f"{where}: level {document.get('level')} and `nodes` {row!r} disagree: a level for several nodes names "
+            "at_least and at_most, a level for one node has no `nodes`."
+        )
+    least, most = _whole(row, "at_least", where), _whole(row, "at_most", where)
+    if not 2 <= least <= most:
+        raise Permanent(f"{where}: nodes from {least} to {most}: write at least 2, and at_most not below at_least.")
+    return (least, most)
+
+
+def _whole(row: Mapping[str, Any], key: str, where: str) -> int:
+    value = row.get(key, 1)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Permanent(f"{where}: `{key}` is {value!r}: write a whole number from 1 on.")
+    return value
+
+
+def _refuse_long_segments(suite: Suite, where: str) -> None:
+    """A suite of one node runs in pods of at most four hours, counted by what its tests may take."""
+    longest = sum((test.timeout * test.repeats for test in suite.tests), timedelta(0))
+    if suite.nodes == (1, 1) and longest > LONGEST_SEGMENT:
+        raise Permanent(
+            f"{where}: the tests of one pod may take {longest.total_seconds() / 3600:.1f} h: shorten their time-outs "
+            "to 4 h together and raise `segments`, so that an interruption costs one segment."
+        )
 
 
 def _included(other: str, name: str, include: Callable[[str], Suite] | None, where: str) -> Suite:
@@ -92,7 +136,22 @@ def _test(row: Mapping[str, Any], where: str) -> TestSpec:
         transport=tuple(row.get("transport", ())),
         metrics=metrics,
         scopes=tuple(_word(Scope, scope, here) for scope in row.get("scopes", list(Scope))),
+        usual=timedelta(seconds=optional_figure(row, "usual_seconds", here) or 0.0),
+        repeats=_whole(row, "repeats", here),
+        retry=_retry(row, here),
+        image=str(row.get("image", "")),
     )
+
+
+def _retry(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    words = tuple(row.get("retry", ()))
+    unknown = [word for word in words if word not in _RETRIED]
+    if unknown:
+        raise Permanent(
+            f"{where}: retry after {', '.join(map(str, unknown))} is not offered: use {', '.join(_RETRIED)}; a figure "
+            "that is too low is never measured again until it fits."
+        )
+    return words
 
 
 def _metric(row: Mapping[str, Any], where: str) -> MetricSpec:

@@ -7,8 +7,8 @@ expectation says in its `meta` to which of the three layers it belongs, which ve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -17,11 +17,13 @@ from nodeworthy.evidence.verdicts import Scope
 
 
 class Per(StrEnum):
-    """What one row of a metric stands for: the node, each GPU, or each ordered pair of two GPUs."""
+    """What one row of a metric stands for: the node, each GPU, ordered pair of GPUs, fabric adapter or drive."""
 
     NODE = "node"
     GPU = "gpu"
     PAIR = "pair"
+    NIC = "nic"
+    DRIVE = "drive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,14 @@ class TestSpec:
     metrics: tuple[MetricSpec, ...] = ()
     scopes: tuple[Scope, ...] = (Scope.HARDWARE, Scope.PLATFORM)
     """The scopes of qualification in whose plans the test stands."""
+    usual: timedelta = timedelta(0)
+    """How long one run usually takes on one node; what the suite's cost is counted from."""
+    repeats: int = 1
+    """How often the probe runs the tool; a figure is then the median of the runs, a count its worst."""
+    retry: tuple[str, ...] = ()
+    """Ends of a run (`crashed`, `timed-out`, `unparsable`) after which the probe tries once more. A figure never is."""
+    image: str = ""
+    """For an operator's own check: the container image, pinned by digest. Empty for a tool of the probe's own image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,16 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run of a suite takes: wall clock of a node, and GPU-hours of all its nodes together."""
+
+    usual: timedelta
+    most: timedelta
+    usual_gpu_hours: float
+    most_gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """A declared list of tests with expectations; `tests` already holds those of the included suites, in order."""
 
@@ -88,6 +108,24 @@ class Suite:
     tests: tuple[TestSpec, ...]
     expectations: Mapping[str, Any]
     version: int
+    description: str = ""
+    nodes: tuple[int, int] = (1, 1)
+    """The fewest and the most nodes that one run of it needs together."""
+    segments: int = 1
+    """How many pods run it one after the other; an interruption costs one of them."""
+
+    def without(self, tests: Collection[str]) -> Suite:
+        """Return the suite without the tests of these names."""
+        return replace(self, tests=tuple(test for test in self.tests if test.test not in tests))
+
+    def cost(self, gpus: int) -> Cost:
+        """Return what one run costs on nodes of so many GPUs, usually and when every test runs into its time-out."""
+        usual = sum((test.usual * test.repeats for test in self.tests), timedelta(0)) * self.segments
+        most = sum((test.timeout * test.repeats * (2 if test.retry else 1) for test in self.tests), timedelta(0))
+        share = gpus * self.nodes[0] / 3600
+        return Cost(
+            usual, most * self.segments, usual.total_seconds() * share, most.total_seconds() * self.segments * share
+        )
 
     def for_scope(self, scope: Scope) -> tuple[TestSpec, ...]:
         """Return the tests of one scope's plan, in order."""

@@ -39,13 +39,20 @@ def suite_to_document(suite: Suite) -> dict[str, Any]:
         "name": suite.name,
         "level": suite.level,
         "version": suite.version,
+        **_size(suite),
         "tests": [_test(test) for test in suite.tests],
         "expectations": {"expectations": [dict(row) for row in suite.expectations["expectations"]]},
     }
 
 
+def _size(suite: Suite) -> dict[str, Any]:
+    nodes = {} if suite.nodes == (1, 1) else {"nodes": dict(zip(("at_least", "at_most"), suite.nodes, strict=True))}
+    return {**nodes, **({} if suite.segments == 1 else {"segments": suite.segments})}
+
+
 def _test(test: TestSpec) -> dict[str, Any]:
     return {
+        **_how_often(test),
         "test": test.test,
         "tool": test.tool,
         "arguments": list(test.arguments),
@@ -56,6 +63,16 @@ def _test(test: TestSpec) -> dict[str, Any]:
         "metrics": [_metric(spec) for spec in test.metrics],
         "scopes": [scope.value for scope in test.scopes],
     }
+
+
+def _how_often(test: TestSpec) -> dict[str, Any]:
+    said = {
+        "usual_seconds": test.usual.total_seconds(),
+        "repeats": test.repeats if test.repeats > 1 else 0,
+        "retry": list(test.retry),
+        "image": test.image,
+    }
+    return {key: value for key, value in said.items() if value}
 
 
 def _metric(spec: MetricSpec) -> dict[str, Any]:
@@ -117,6 +134,7 @@ def verdict_document(
         "suite_version": basis.suite.version,
         "sku": basis.sku.name,
         "gpus": basis.sku.gpus,
+        "devices": {kind: list(names) for kind, names in basis.sku.devices.items()},
         "firmware_set": basis.firmware_set,
         "simulated": judgement.simulated,
         "verdict": judgement.verdict.value,

@@ -51,8 +51,12 @@ PARAMS = {
     ),
     "level": Param(
         "l1",
-        enum=["l0", "l1"],
-        values_display={"l0": "L0: readiness, seconds", "l1": "L1: quick, minutes"},
+        enum=["l0", "l1", "l2"],
+        values_display={
+            "l0": "L0: readiness, seconds",
+            "l1": "L1: quick, minutes",
+            "l2": "L2: standard, half an hour",
+        },
         type="string",
         title="Suite level",
         description="The highest level of tests; lower ones are included. Service needs L1.",

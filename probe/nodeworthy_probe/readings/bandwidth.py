@@ -1,4 +1,4 @@
-"""Host and peer bandwidth per GPU in GB/s (10^9 bytes), from nvbandwidth."""
+"""Host, peer and local bandwidth per GPU in GB/s (10^9 bytes), and latency in ns, from nvbandwidth."""
 
 from __future__ import annotations
 
@@ -11,8 +11,16 @@ from .context import Context
 _HOST_METRICS = {
     "host_to_device_memcpy_ce": "host_to_device_bandwidth",
     "device_to_host_memcpy_ce": "device_to_host_bandwidth",
+    "host_to_device_bidirectional_memcpy_ce": "host_to_device_bidirectional_bandwidth",
+    "device_to_host_bidirectional_memcpy_ce": "device_to_host_bidirectional_bandwidth",
+    "host_device_latency_sm": "host_device_latency",
+    "device_local_copy": "local_copy_bandwidth",
 }
-_PEER_METRICS = {"device_to_device_memcpy_read_ce": "peer_bandwidth"}
+_PEER_METRICS = {
+    "device_to_device_memcpy_read_ce": "peer_bandwidth",
+    "device_to_device_memcpy_write_ce": "peer_write_bandwidth",
+}
+_UNITS = {"host_device_latency_sm": "ns"}
 
 
 def read(text: str, context: Context) -> Reading:
@@ -44,8 +52,9 @@ def _usable(report: BandwidthReport, name: str, context: Context) -> tuple[Testc
         return None, Status.MISSING, f"{name}: no result" if not report.problem else None
     if case.status == "Waived":
         return None, Status.WAIVED, None
-    if not case.verified or case.unit != "GB/s":
-        return None, Status.MISSING, f"{name}: {case.problem or 'the unit is not GB/s'}"
+    unit = _UNITS.get(name, "GB/s")
+    if not case.verified or case.unit != unit:
+        return None, Status.MISSING, f"{name}: {case.problem or f'the unit is not {unit}'}"
     if name in _HOST_METRICS and len(case.matrix) != 1:
         return None, Status.MISSING, f"{name}: {len(case.matrix)} rows where one was expected"
     return case, Status.OK, None
@@ -79,20 +88,21 @@ def _cell(matrix: nvbandwidth.Matrix, row: int, column: int) -> float | None:
 def _cell_row(
     component: str, metric: str, value: float | None, name: str, status: Status, statistic: str = "single"
 ) -> Measurement:
-    parameters = {"testcase": name}
+    parameters, unit = {"testcase": name}, _UNITS.get(name, "GB/s")
     if value is None:
         absent = status if status is not Status.OK else Status.MISSING
-        return missing(component, metric, "GB/s", statistic=statistic, status=absent, parameters=parameters)
-    return Measurement(component, metric, value, "GB/s", statistic, parameters=parameters)
+        return missing(component, metric, unit, statistic=statistic, status=absent, parameters=parameters)
+    return Measurement(component, metric, value, unit, statistic, parameters=parameters)
 
 
 def _lines(rows: list[Measurement]) -> tuple[str, ...]:
     lines: list[str] = []
     for metric in dict.fromkeys(row.metric for row in rows):
         values = [(row.value, row.component) for row in rows if row.metric == metric and row.value is not None]
+        unit = next(row.unit for row in rows if row.metric == metric)
         if values:
-            (low, slowest), (high, _) = min(values), max(values)
-            lines.append(f"{metric}: {low:.2f} GB/s ({slowest}) to {high:.2f} GB/s over {len(values)} figures")
+            (low, lowest), (high, _) = min(values), max(values)
+            lines.append(f"{metric}: {low:.2f} {unit} ({lowest}) to {high:.2f} {unit} over {len(values)} figures")
         else:
             lines.append(f"{metric}: nothing measured")
     return tuple(lines)
