@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from pathlib import Path
 
 from stack.layout import DEFAULT_ROOT
@@ -20,7 +19,6 @@ def main() -> int:
     if given.command == "demo":
         from stack.demo import demo
 
-        _start_afresh(given.root)
         return demo(given.root, detach=given.detach)
     stack = Stack(given.root)
     if given.command == "up":
@@ -32,13 +30,6 @@ def main() -> int:
         for group in stack.groups.all():
             print(f"{group.name:15} {group.pid:8} {'running' if group.alive() else 'ended'}")
     return 0
-
-
-def _start_afresh(root: Path) -> None:
-    """End an earlier demonstration and forget it: the racked batch is brought up from the beginning."""
-    if root.exists():
-        Stack(root).down()
-        shutil.rmtree(root)
 
 
 if __name__ == "__main__":

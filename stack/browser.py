@@ -75,10 +75,12 @@ class Page:
         result = self.send("Runtime.evaluate", expression=expression, returnByValue=True)
         return result["result"].get("value")
 
-    def picture(self, path: Path, *, width: int = 1440, height: int = 900) -> None:
-        """Write a PNG of the page at this size in CSS pixels."""
+    def size(self, width: int, height: int) -> None:
+        """Give the tab this size in CSS pixels."""
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        time.sleep(1.0)
+
+    def picture(self, path: Path) -> None:
+        """Write a PNG of what the tab shows."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))
 

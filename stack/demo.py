@@ -7,6 +7,7 @@ prints the outcome, admits one spare into service, and leaves the UI running.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -25,10 +26,14 @@ PATIENCE_SECONDS = 900.0
 
 
 def demo(root: Path, *, detach: bool) -> int:
-    """Run the demonstration; return 0 when the job ended and one spare was admitted."""
+    """Run the demonstration; return 0 when the job ended and one spare was admitted.
+
+    What an earlier one left is ended and forgotten: the racked batch is brought up from the beginning.
+    """
+    if root.exists():
+        Stack(root).down()
+        shutil.rmtree(root)
     stack = Stack(root)
-    if stack.groups.all():
-        stack.down()
     began = time.monotonic()
     print("Starting the virtual fleet, the ledger and Airflow ...", flush=True)
     try:

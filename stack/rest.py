@@ -95,12 +95,17 @@ class AirflowApi:
             raise RuntimeError(f"{method} {path} was answered {answer.status_code}: {answer.text[:500]}")
         return answer.json() if answer.content else None
 
-    def _send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+    @property
+    def token(self) -> str:
+        """This session's bearer token, asked for once."""
         if not self._token:
             self._token = str(
                 self._client.post("/auth/token", json=self._login).raise_for_status().json()["access_token"]
             )
-        headers = {"Authorization": f"Bearer {self._token}"}
+        return self._token
+
+    def _send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.token}"}
         return self._client.request(method, f"/api/v2{path}", headers=headers, **arguments)
 
 
