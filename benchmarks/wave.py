@@ -116,6 +116,7 @@ def main() -> int:
     costs = [cost for nodes in SIZES for cost in measure(nodes)]
     date = datetime.now(tz=UTC).date().isoformat()
     target = REPOSITORY / "benchmarks" / "results" / f"wave-{date}.json"
+    target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps({"date": date, "speed": SPEED, "costs": [asdict(cost) for cost in costs]}, indent=2))
     for cost in costs:
         per_node = cost.airflow_cpu_seconds / cost.nodes
