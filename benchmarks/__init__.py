@@ -1,0 +1,1 @@
+"""Benchmarks: what the product's judgement is worth and what it costs, each with a dated result."""

@@ -23,3 +23,23 @@ def robust_sigma(values: Sequence[float]) -> float:
 def deviation_percent(value: float, centre: float) -> float:
     """Return how far a value lies from a centre, in per cent of the centre; negative below it."""
     return 100.0 * (value - centre) / centre
+
+
+def spreads(parts: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Return (between parts, between runs): robust standard deviations of a population measured in several runs.
+
+    Each part is one component's values, one per run, at least two each; ValueError otherwise. What the runs' noise
+    leaves in the means of the parts is taken out of the spread between them, which is therefore 0 at the least.
+    """
+    if not parts or any(len(runs) < 2 for runs in parts):
+        raise ValueError("Spreads need at least one part, and two runs of each.")
+    means = [sum(runs) / len(runs) for runs in parts]
+    within = [
+        (value - mean) * (len(runs) / (len(runs) - 1)) ** 0.5
+        for runs, mean in zip(parts, means, strict=True)
+        for value in runs
+    ]
+    of_runs = MAD_TO_SIGMA * median(abs(value) for value in within)
+    runs = sum(len(part) for part in parts) / len(parts)
+    between = robust_sigma(means) ** 2 - of_runs**2 / runs
+    return max(0.0, between) ** 0.5, of_runs

@@ -1,0 +1,144 @@
+"""How much more likely a node's figures are under a fault than without one: the combined rule over all its figures.
+
+One figure 1.5 % low says nothing at 1 % noise; four figures of one subsystem of one GPU, each 1.5 % low in five runs,
+do. The likelihood ratio (Neyman and Pearson, 1933) adds such evidence up. The fault model is general: one subsystem
+(the figures of one test), one component or all of them, one metric or more, in every run or in some, by an amount from
+a list. Because the ratio is a mean over that list, a limit L flags at most one healthy node in L, however many figures
+and components are looked at (Markov's inequality), provided that the reference's spreads are right.
+
+This is the one module of its room that imports numpy; it is imported only where a rule asks for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodeworthy.qualification.documents import figure, refuse_unknown_keys
+
+Array = NDArray[np.float64]
+_CLIP = 150.0
+"""Exponents are cut here, so that four of them multiply without overflow; far above any limit."""
+_MODEL_KEYS = ("amounts_percent", "whole_node_share", "intermittent_share", "limit", "subsystem_weights")
+
+
+@dataclass(frozen=True, slots=True)
+class FaultModel:
+    """The faults that are looked for, and the likelihood ratio above which a node is flagged."""
+
+    amounts_percent: tuple[float, ...]
+    whole_node_share: float
+    intermittent_share: float
+    limit: float
+    subsystem_weights: Mapping[str, float] = field(default_factory=dict)
+    """How often each subsystem fails, relative to the others; 1 where nothing is known."""
+
+
+def fault_model(document: Mapping[str, Any], where: str = "the fault model") -> FaultModel:
+    """Read a fault model. Raises Permanent for what is missing, unknown or no number."""
+    refuse_unknown_keys(document, _MODEL_KEYS, where)
+    return FaultModel(
+        amounts_percent=tuple(float(amount) for amount in document["amounts_percent"]),
+        whole_node_share=figure(document, "whole_node_share", where),
+        intermittent_share=figure(document, "intermittent_share", where),
+        limit=figure(document, "limit", where),
+        subsystem_weights=dict(document.get("subsystem_weights", {})),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Figures of one subsystem: deviations from the reference in per cent by node, component, metric and run.
+
+    `spread_percent` and `run_percent` are the standard deviations, per metric, between healthy parts and between runs.
+    """
+
+    name: str
+    deviations_percent: Array
+    spread_percent: Array
+    run_percent: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Natural logarithms of likelihood ratios: of each node, and of each family's components; the last is all of them.
+
+    `by_family` has the shape (node, component + 1) for each family, in the order given.
+    """
+
+    total: Array
+    by_family: tuple[Array, ...]
+
+    def flagged(self, model: FaultModel) -> NDArray[np.bool_]:
+        """Return which nodes lie above the model's limit."""
+        return np.asarray(self.total > math.log(model.limit))
+
+    def culprit(self, node: int) -> tuple[int, int]:
+        """Return the family and the component that most of a node's evidence points at; the last component is all."""
+        best = max(range(len(self.by_family)), key=lambda place: float(self.by_family[place][node].max()))
+        return best, int(self.by_family[best][node].argmax())
+
+
+def evidence(families: Sequence[Family], model: FaultModel) -> Evidence:
+    """Return the evidence for a fault in each node. Missing figures must have been sorted out before: NaN is refused.
+
+    ValueError when there is no family or a figure is not finite.
+    """
+    if not families or not all(np.isfinite(family.deviations_percent).all() for family in families):
+        raise ValueError("Evidence needs at least one family of figures, and every figure finite.")
+    weights = [model.subsystem_weights.get(family.name, 1.0) for family in families]
+    parts = [weight * _family_ratio(family, model) for family, weight in zip(families, weights, strict=True)]
+    total = sum(_weighted(part, model) for part in parts) / sum(weights)
+    with np.errstate(divide="ignore"):
+        return Evidence(np.log(total), tuple(np.log(part) for part in parts))
+
+
+def _weighted(part: Array, model: FaultModel) -> Any:
+    return (1.0 - model.whole_node_share) * part[:, :-1].mean(axis=1) + model.whole_node_share * part[:, -1]
+
+
+def _patterns(runs: int, model: FaultModel) -> tuple[Array, Array]:
+    """Return which runs a fault may show in, as rows of 0 and 1, and how likely each is."""
+    some = [hit for many in range(1, runs) for hit in combinations(range(runs), many)]
+    rows = np.zeros((1 + len(some), runs))
+    rows[0] = 1.0
+    for number, hit in enumerate(some, start=1):
+        rows[number, list(hit)] = 1.0
+    weights = np.full(len(rows), model.intermittent_share / max(1, len(some)))
+    weights[0] = 1.0 - model.intermittent_share if some else 1.0
+    return rows, weights
+
+
+def _family_ratio(family: Family, model: FaultModel) -> Array:
+    """Return likelihood ratios by node and component, with one more column for all components together."""
+    figures = family.deviations_percent
+    nodes, components, _, runs = figures.shape
+    rows, weights = _patterns(runs, model)
+    hits = rows.sum(axis=1)
+    run_variance = (family.run_percent**2)[:, None]
+    shared = (family.spread_percent**2)[:, None] / (run_variance + runs * (family.spread_percent**2)[:, None])
+    seen = figures @ rows.T - (hits * shared) * figures.sum(axis=3)[..., None]
+    expected = hits - shared * hits**2
+    ratios = np.zeros((nodes, components + 1))
+    for amount in model.amounts_percent:
+        exponents = -(amount * seen + 0.5 * amount**2 * expected) / run_variance
+        ratios[:, :components] += _subsets(exponents) @ weights
+        ratios[:, components] += _subsets(exponents.sum(axis=1)) @ weights
+    return ratios / len(model.amounts_percent)
+
+
+def _subsets(exponents: Array) -> Array:
+    """Return the mean likelihood ratio over how many of a family's metrics are hit, and over which (axis -2)."""
+    ratios = np.exp(np.minimum(exponents, _CLIP))
+    metrics = ratios.shape[-2]
+    products: list[Any] = [1.0] + [0.0] * metrics
+    for place in range(metrics):
+        for many in range(place + 1, 0, -1):
+            products[many] = products[many] + products[many - 1] * ratios[..., place, :]
+    return np.asarray(sum(products[many] / math.comb(metrics, many) for many in range(1, metrics + 1)) / metrics)
