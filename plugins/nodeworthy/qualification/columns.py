@@ -1,0 +1,170 @@
+"""What is the same for every node of a kind: the figures that a suite demands, each joined with its baseline once.
+
+Thousands of nodes of one SKU are judged by the same limits. Everything that depends on suite, SKU, baselines and
+firmware set alone is therefore worked out once per kind of node, and each node's rows only add what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from nodeworthy.evidence.records import StoredResult
+from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.qualification.baselines import Baseline
+from nodeworthy.qualification.sku import Sku
+from nodeworthy.qualification.suites import MetricSpec, Per, Suite, TestSpec
+
+UNLIMITED = math.inf
+NODE = "node"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the rows of one node are joined with."""
+
+    stored: StoredResult
+    suite: Suite
+    sku: Sku
+    baselines: Sequence[Baseline]
+    firmware_set: str
+    serial: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One figure of a test with the components that must bring it and the limits that it is judged by."""
+
+    test: TestSpec
+    spec: MetricSpec
+    demanded: tuple[str, ...]
+    parameters: str
+    baseline: Baseline | None
+    note: str
+    named: str | None
+    """The baseline's name as the row shows it."""
+    limits: tuple[float, float, float, float]
+    """Floor, most, ceiling, least."""
+    reference_low: float
+
+    def expected_transport(self, seen: str) -> str:
+        """Return what must have been used. A count (wrong values, ranks) means the same over any transport."""
+        counted = self.baseline is not None and self.baseline.equals is not None
+        if counted or not self.test.transport or seen in self.test.transport:
+            return seen
+        return " or ".join(self.test.transport)
+
+    def slot_low(self, centre: float | None) -> float:
+        """Return the lowest value that does not stand out in its own node, whose median is `centre`."""
+        if self.baseline is None or self.baseline.spread_percent is None or centre is None:
+            return -UNLIMITED
+        return centre * (1.0 - self.baseline.spread_percent / 100.0)
+
+
+class Kinds:
+    """The columns of each kind of node, worked out when the first of the kind comes."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Context, bool, tuple[Column, ...]]] = []
+
+    def columns(self, context: Context, *, simulated: bool) -> tuple[Column, ...]:
+        """Return the columns of a node, in the order of the suite."""
+        for first, was_simulated, columns in self._known:
+            if was_simulated == simulated and _alike(first, context):
+                return columns
+        columns = tuple(_columns(context, simulated))
+        self._known.append((context, simulated, columns))
+        return columns
+
+
+def _alike(one: Context, other: Context) -> bool:
+    same_files = one.suite is other.suite and one.sku is other.sku and one.baselines is other.baselines
+    return same_files and (one.firmware_set, one.stored.scope) == (other.firmware_set, other.stored.scope)
+
+
+def _columns(context: Context, simulated: bool) -> list[Column]:
+    scope: Scope = context.stored.scope
+    return [
+        _column(context, test, spec, simulated)
+        for test in context.suite.for_scope(scope)
+        for spec in test.metrics
+        if spec.judged
+    ]
+
+
+def _column(context: Context, test: TestSpec, spec: MetricSpec, simulated: bool) -> Column:
+    baseline, note = _baseline(context, test, spec, simulated)
+    demanded = _demanded(spec, context.sku)
+    reference = baseline.reference if baseline is not None else None
+    return Column(
+        test=test,
+        spec=spec,
+        demanded=demanded,
+        parameters=parameters(spec.parameters, spec.parameters),
+        baseline=baseline,
+        note=note,
+        named=f"{baseline.sku} v{baseline.version}" if baseline else None,
+        limits=_limits(baseline),
+        reference_low=-UNLIMITED if reference is None else reference.low(len(demanded)),
+    )
+
+
+def components(per: Per, gpus: int, devices: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
+    """Return the names of all components that a metric has a row for, in order."""
+    if per in (Per.NIC, Per.DRIVE):
+        return tuple(f"{per}/{name}" for name in (devices or {}).get(per.value, ()))
+    return _of_gpus(per, gpus)
+
+
+@cache
+def _of_gpus(per: Per, gpus: int) -> tuple[str, ...]:
+    if per is Per.NODE:
+        return (NODE,)
+    if per is Per.GPU:
+        return tuple(f"gpu/{index}" for index in range(gpus))
+    return tuple(f"gpu/{one}-gpu/{other}" for one in range(gpus) for other in range(gpus) if one != other)
+
+
+def _demanded(spec: MetricSpec, sku: Sku) -> tuple[str, ...]:
+    """Return the components that must have a row; a kind of which the SKU names none is one row that cannot be met."""
+    found = components(spec.per, sku.gpus, sku.devices)
+    return found or (f"{spec.per}/none named by the SKU",)
+
+
+def _baseline(context: Context, test: TestSpec, spec: MetricSpec, simulated: bool) -> tuple[Baseline | None, str]:
+    """Return the baseline of exactly this key, or why there is none: the virtual fleet's judges no real hardware."""
+    for baseline in context.baselines:
+        same = (baseline.test, baseline.metric, baseline.statistic) == (test.test, spec.metric, spec.statistic)
+        if not same or dict(baseline.parameters) != dict(spec.parameters) or baseline.unit != spec.unit:
+            continue
+        if baseline.firmware_set not in ("*", context.firmware_set):
+            continue
+        reference = baseline.reference
+        if reference is not None and reference.simulated and not simulated:
+            return None, "its reference was frozen from the virtual fleet and does not judge real hardware"
+        if baseline.simulated and not simulated:
+            return None, "its figures were measured on the virtual fleet and do not judge real hardware"
+        return baseline, ""
+    return None, ""
+
+
+def _limits(baseline: Baseline | None) -> tuple[float, float, float, float]:
+    """Return (floor, most, ceiling, least): outside the first two is bad, outside the last two is impossible."""
+    if baseline is None:
+        return -UNLIMITED, UNLIMITED, UNLIMITED, -UNLIMITED
+    if baseline.equals is not None:
+        return baseline.equals, baseline.equals, UNLIMITED, -UNLIMITED
+    return (
+        -UNLIMITED if baseline.floor is None else baseline.floor,
+        UNLIMITED if baseline.most is None else baseline.most,
+        UNLIMITED if baseline.ceiling is None else baseline.ceiling,
+        -UNLIMITED if baseline.least is None else baseline.least,
+    )
+
+
+def parameters(given: Mapping[str, Any], demanded: Mapping[str, Any]) -> str:
+    """Return the demanded parameters as they were given, as one text to compare."""
+    return ", ".join(f"{key}={given.get(key, 'not stated')}" for key in sorted(demanded)) if demanded else ""
