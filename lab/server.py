@@ -149,12 +149,11 @@ async def _kubernetes(world: World, settings: Settings, certificates: Certificat
         return None
     # Imported late: a lab of BMCs alone needs neither its schema nor its memory.
     from lab.kubernetes import start
-    from lab.kubernetes.service import SandboxDenied
+    from lab.kubernetes.service import Listen, SandboxDenied
 
+    where = Listen(settings.port_kubernetes, settings.host, settings.advertise)
     try:
-        return await start(
-            world, port=settings.port_kubernetes, state_dir=settings.state_dir, certificates=certificates
-        )
+        return await start(world, where=where, state_dir=settings.state_dir, certificates=certificates)
     except SandboxDenied as error:
         raise IsolationDenied(str(error)) from error
 

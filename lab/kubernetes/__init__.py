@@ -15,17 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.kubernetes.service import Handle
+    from lab.kubernetes.service import Handle, Listen
 
 __all__ = ["start"]
 
 
-async def start(world: Any, *, port: int, state_dir: Path, certificates: Any, customer_probe: bool = True) -> Handle:
-    """Serve on 127.0.0.1:`port` (0: a free one); write `kubeconfig` and `kubeconfig-tests` into `state_dir`.
+async def start(
+    world: Any, *, state_dir: Path, certificates: Any, where: Listen | None = None, customer_probe: bool = True
+) -> Handle:
+    """Serve there (a free loopback port when nothing is said); write kubeconfigs to `state_dir`.
 
     `certificates` has `ca_file`, `server_certificate` and `server_key`. Raises SandboxDenied, in one sentence, where
     the system does not let the lab isolate pods.
     """
-    from lab.kubernetes.service import serve
+    from lab.kubernetes.service import Listen, serve
 
-    return await serve(world, port=port, state_dir=state_dir, certificates=certificates, customer_probe=customer_probe)
+    return await serve(
+        world,
+        where=where or Listen(),
+        state_dir=state_dir,
+        certificates=certificates,
+        customer_probe=customer_probe,
+    )

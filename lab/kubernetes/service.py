@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,17 @@ from lab.kubernetes.controllers.garbage import GarbageCollector
 from lab.kubernetes.controllers.nodes import NodeController
 from lab.kubernetes.controllers.scheduler import Scheduler
 
-HOST = "127.0.0.1"
 GOODBYE_SECONDS = 0.5
 TEST_TOKEN_LIFE = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Listen:
+    """Where the API listens, and under which name others reach it; port 0 takes a free one."""
+
+    port: int = 0
+    host: str = "127.0.0.1"
+    advertise: str = "127.0.0.1"
 
 
 class SandboxDenied(RuntimeError):
@@ -58,9 +67,9 @@ class Handle:
         self._server: Any = None
         self._task: asyncio.Task[None] | None = None
 
-    async def listen(self, port: int, certificates: Any) -> None:
+    async def listen(self, where: Listen, certificates: Any) -> None:
         """Open the TLS port and wait until it answers."""
-        listener = socket.create_server((HOST, port), backlog=1024)
+        listener = socket.create_server((where.host, where.port), backlog=1024)
         # asyncio leaves Nagle's algorithm on for sockets made this way; with it every answer waits 40 ms for an ACK.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         config = uvicorn.Config(
@@ -82,7 +91,7 @@ class Handle:
             await asyncio.sleep(0.01)
         if self._task.done():
             await self._task
-        self.url = f"https://{HOST}:{listener.getsockname()[1]}"
+        self.url = f"https://{where.advertise}:{listener.getsockname()[1]}"
 
     async def close(self) -> None:
         """End watches cleanly, kill every pod process, stop serving; nothing stays mounted or running."""
@@ -122,7 +131,7 @@ def _write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-async def serve(world: Any, *, port: int, state_dir: Path, certificates: Any, customer_probe: bool) -> Handle:
+async def serve(world: Any, *, where: Listen, state_dir: Path, certificates: Any, customer_probe: bool) -> Handle:
     """See `lab.kubernetes.start`."""
     denied = await asyncio.to_thread(sandbox.check)
     if denied is not None:
@@ -142,7 +151,7 @@ async def serve(world: Any, *, port: int, state_dir: Path, certificates: Any, cu
     wheel = Wheel(cluster, kubelets.alive, kubelets.beat, nodes.check_silent)
     wheel.start()
     handle = Handle(cluster, gate, wheel)
-    await handle.listen(port, certificates)
+    await handle.listen(where, certificates)
     _write_private(state_dir / "kubeconfig", kubeconfig(handle.url, certificates.ca_file, gate.admin_token, "default"))
     token, _ = gate.issue(TEST_NAMESPACE, "default", TEST_TOKEN_LIFE)
     _write_private(state_dir / "kubeconfig-tests", kubeconfig(handle.url, certificates.ca_file, token, TEST_NAMESPACE))

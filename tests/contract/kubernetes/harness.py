@@ -35,7 +35,7 @@ class Lab:
         self.world = SmallWorld(self.state_dir, NODES)
         certificates = Certificates(self.state_dir, ["127.0.0.1", "localhost"])
         self.handle = await lab.kubernetes.start(
-            self.world, port=0, state_dir=self.state_dir, certificates=certificates, customer_probe=self._customer
+            self.world, state_dir=self.state_dir, certificates=certificates, customer_probe=self._customer
         )
         for name in NODES:
             self.world.up(name)
