@@ -114,7 +114,7 @@ def _override(case: Case, bmc: Bmc, key: str, image: Image) -> None:
 def _prove(case: Case, reset: Effect, image: Image) -> ClusterNode | Waiting:
     seen = case.work.cluster.node(case.node.name)
     policy = case.work.library.policy(case.node.pool)
-    if seen is None or not _is_new(seen, reset):
+    if seen is None or not is_new(seen, reset):
         deadline = _deadline(case, reset)
         if case.work.clock.now() >= deadline:
             _give_up(case, reset, image, deadline)
@@ -134,7 +134,7 @@ def _prove(case: Case, reset: Effect, image: Image) -> ClusterNode | Waiting:
         f"{case.node.name} runs {seen.image}: boot id {seen.boot_id} (was {reset.detail.get('boot_id') or 'none'}), "
         f"uid {seen.uid} (was {reset.detail.get('uid') or 'none'}), machine id {seen.machine_id}, kernel {seen.kernel}."
     )
-    case.settle(reset, PROVEN, _proof(seen))
+    case.settle(reset, PROVEN, proof_of(seen))
     return seen
 
 
@@ -147,7 +147,8 @@ def _deadline(case: Case, reset: Effect) -> datetime:
     return reset.intended_at + longest
 
 
-def _is_new(seen: ClusterNode, reset: Effect) -> bool:
+def is_new(seen: ClusterNode, reset: Effect) -> bool:
+    """Tell whether a Ready Node came up after this reset."""
     return (
         seen.ready
         and bool(seen.boot_id)
@@ -158,7 +159,7 @@ def _is_new(seen: ClusterNode, reset: Effect) -> bool:
 
 def _check_image(case: Case, reset: Effect, image: Image, seen: ClusterNode) -> None:
     if seen.image != image.name:
-        case.settle(reset, FAILED, _proof(seen))
+        case.settle(reset, FAILED, proof_of(seen))
         raise Permanent(
             f"{case.node.name} booted image {seen.image or 'without a label'} where {image.name} was ordered: check "
             f"that {image.uri} serves that image and that the BMC honours a one-time HTTP boot, then clear this task."
@@ -167,7 +168,7 @@ def _check_image(case: Case, reset: Effect, image: Image, seen: ClusterNode) -> 
     missing = [taint.key for taint in isolation if taint.key not in {one.key for one in seen.taints}]
     if missing:
         case.work.cluster.project(case.node.name, taints=isolation, labels={}, episode=case.lease.episode)
-        case.settle(reset, FAILED, _proof(seen))
+        case.settle(reset, FAILED, proof_of(seen))
         raise Permanent(
             f"Image {image.name} registered {case.node.name} without the taint {', '.join(missing)}, which was put on "
             "at once: make the image's kubelet register with it, since customers' pods could have come in between."
@@ -180,10 +181,13 @@ def _give_up(case: Case, reset: Effect, image: Image, deadline: datetime) -> Non
     moved = _moved(reset, state.last_reset)
     case.settle(reset, FAILED, {"power": state.power.value, "boot_progress": state.boot_progress, "moved": moved})
     seen = f"power {state.power}, boot progress {state.boot_progress or 'unknown'}"
-    cause = seen if moved else f"{seen}, and the time of the last reset has not changed: the BMC ignored the reset"
+    if not moved:
+        seen += ", and the time of the last reset has not changed: the BMC ignored the reset"
+    elif state.last_reset is None:
+        seen += ", and no time of any reset: it may have ignored the reset"
     raise Permanent(
         f"{case.node.name} was sent into image {image.name} and no Ready Node came back by {deadline:%H:%M} UTC; its "
-        f"BMC says {cause}: look at the console, then clear this task."
+        f"BMC says {seen}: look at the console, then clear this task."
     )
 
 
@@ -191,5 +195,6 @@ def _moved(reset: Effect, last_reset: datetime | None) -> bool:
     return last_reset is None or last_reset.isoformat() != reset.detail["last_reset"]
 
 
-def _proof(seen: ClusterNode) -> dict[str, Any]:
+def proof_of(seen: ClusterNode) -> dict[str, Any]:
+    """Return what a boot is proven by."""
     return {"boot_id": seen.boot_id, "uid": seen.uid, "image": seen.image, "machine_id": seen.machine_id}
