@@ -1,0 +1,134 @@
+"""What housekeeping reads and writes about nodes: how their running system is known, what Kubernetes still has to be
+told, what waits for a person.
+
+All are facts of the ledger. An `Identity` is what a boot was proven by; anything else seen later was not ordered by us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.records import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """How the running system of a node is known. Empty fields were never read."""
+
+    boot_id: str = ""
+    machine_id: str = ""
+    uid: str = ""
+    """Of the Node object."""
+    system_uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What Kubernetes must show of a node: its milestone, under the number of the move that led there."""
+
+    milestone: str
+    episode: int
+    revision: int
+    """Grows with every move of any node; a write under a smaller one is stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A node as reconciliation needs it."""
+
+    name: str
+    serial: str
+    milestone: str
+    since: datetime
+    episode: int
+    """Its newest episode, open or not; 0 before its first."""
+    revision: int
+    pending: bool
+    """A move of it was not told to Kubernetes yet."""
+    held: bool
+    """A run with a live lease works on it."""
+    booting: bool
+    """Its open episode ordered a boot whose outcome is not settled, or took its Node object away."""
+    identity: Identity | None = None
+    ordered_boots: frozenset[str] = frozenset()
+    """Boot ids that resets of its open episode were proven by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """All nodes of a milestone, or those of one SKU, that reached it at or before `before`."""
+
+    milestone: str
+    before: datetime
+    sku: str = ""
+    other_than: frozenset[str] = frozenset()
+    """SKUs that have limits of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """A node whose milestone's deadline has passed."""
+
+    name: str
+    serial: str
+    sku: str
+    milestone: str
+    since: datetime
+    holder: str
+    """The run with a live lease on it; empty when nobody works on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLease:
+    """A lease that expired and was ended."""
+
+    node: str
+    episode: int
+    run: str
+    expired: datetime
+    milestone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """An effect without an outcome whose lease is dead, on its node."""
+
+    effect: Effect
+    node: FleetNode
+    milestone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that waits for a person, or that somebody else did and that was put right.
+
+    One notice is open per (kind, key); it is cleared when its cause is gone.
+    """
+
+    kind: str
+    key: str
+    sentence: str
+    node: str = ""
+    """Name; empty for what concerns the whole fleet."""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    raised_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An event that the world or the clock reports about a node that reached its milestone at `since`.
+
+    `kind` is the class of its episode. `overtakes`: follow a row without guards even while a run works on the node.
+    """
+
+    node: str
+    event: str
+    since: datetime
+    run: str
+    kind: str = "fault"
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    overtakes: bool = False

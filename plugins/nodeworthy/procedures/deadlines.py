@@ -1,0 +1,89 @@
+"""Deadlines: a milestone's time that has run out ends in its defined next step, and never only in an alert.
+
+The next step is an event of the table, taken by signal: only from the very stay in the milestone that was overdue, so
+two runs never act twice, and never under a run that works on the node. What only a person can lead on, what needs an
+approval and what a guard refuses becomes a notice that says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+
+from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.rows import TELL_OPERATOR, Milestone
+from nodeworthy.lifecycle.table import Lifecycle
+from nodeworthy.lifecycle.upkeep import Limit, Notice, Overdue, Report
+from nodeworthy.procedures.upkeep import House
+
+NOTICE = "deadline"
+
+
+def deadlines(house: House) -> str:
+    """Lead every overdue node to its next step; return one line. Re-entrant."""
+    lifecycle = house.work.library.lifecycle()
+    milestones = {row.name: row for row in lifecycle.milestones}
+    overdue = house.upkeep.overdue(limits(lifecycle, house))
+    counts: Counter[str] = Counter()
+    told: list[Notice] = []
+    for one in overdue:
+        milestone = milestones[one.milestone]
+        row = lifecycle.transition(milestone.name, milestone.at_deadline)
+        # A step with guards is voluntary; one without is a fact about the node.
+        sentence = _lead_on(house, one, milestone, "sweep" if row is not None and row.guards else "fault")
+        counts["told" if sentence else "led on"] += 1
+        if sentence:
+            told.append(Notice(NOTICE, f"{one.serial}:{one.milestone}:{one.since:%Y%m%dT%H%M%S}", sentence, one.name))
+    new = house.upkeep.raise_notices(told)
+    for notice in new:
+        house.work.say(notice.sentence)
+    house.upkeep.clear_notices(NOTICE, {one.key for one in told}, "the node went on")
+    return (
+        f"{len(overdue)} nodes are beyond a deadline: {counts['led on']} led to their next step, {counts['told']} wait "
+        f"for a person ({len(new)} of them newly)."
+    )
+
+
+def limits(lifecycle: Lifecycle, house: House) -> tuple[Limit, ...]:
+    """Return the limit of every milestone that has one, and of every SKU that has its own."""
+    now = house.work.clock.now()
+    found: list[Limit] = []
+    for row in lifecycle.milestones:
+        own = frozenset(row.deadline.per_sku)
+        found.extend(Limit(row.name, now - time, sku) for sku, time in row.deadline.per_sku.items())
+        if row.deadline.default is not None:
+            found.append(Limit(row.name, now - row.deadline.default, other_than=own))
+    return tuple(found)
+
+
+def _lead_on(house: House, one: Overdue, milestone: Milestone, kind: str) -> str:
+    """Take the next step; return what a person must know instead, empty when it was taken."""
+    limit = milestone.deadline.of(one.sku)
+    assert limit is not None
+    stands = f"{one.name} has been {one.milestone} since {one.since:%Y-%m-%d %H:%M} UTC, longer than {_words(limit)}"
+    if milestone.at_deadline == TELL_OPERATOR:
+        who = f"{one.holder} works on it" if one.holder else "nobody works on it"
+        return f"{stands}, and {who}: look at its last run, then run it again, repair it or retire it."
+    report = Report(
+        node=one.name,
+        event=milestone.at_deadline,
+        since=one.since,
+        run=house.run,
+        kind=kind,
+        facts={"reason": f"{stands}."},
+    )
+    try:
+        moved = house.upkeep.signal(report)
+    except Refused as refusal:
+        return f"{stands}; its next step did not happen: {refusal.sentence}"
+    if moved.changed:
+        house.work.say(f"{stands}: {moved.event} led it to {moved.to}.")
+    return ""
+
+
+def _words(time: timedelta) -> str:
+    """Return a duration as a person says it."""
+    hours = time / timedelta(hours=1)
+    if hours >= 48:
+        return f"{hours / 24:g} days"
+    return f"{hours:g} hours" if hours >= 1 else f"{time / timedelta(minutes=1):g} minutes"
