@@ -51,15 +51,15 @@ PARAMS = {
     ),
     "level": Param(
         "l1",
-        enum=["l0", "l1", "l2"],
+        # L0 alone proves readiness, not that a node is worthy of service: no run can stop there.
+        enum=["l1", "l2"],
         values_display={
-            "l0": "L0: readiness, seconds",
-            "l1": "L1: quick, minutes",
-            "l2": "L2: standard, half an hour",
+            "l1": "L0 and L1: readiness and a quick check, minutes",
+            "l2": "L0 to L2: the standard check, half an hour",
         },
         type="string",
         title="Suite level",
-        description="The highest level of tests; lower ones are included. Service needs L1.",
+        description="The highest level of tests; lower ones are included.",
         section="How",
     ),
     "approve_risky_steps": Param(
