@@ -20,6 +20,7 @@ from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Moved
+from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Effect, Hold, Lease, NodeRecord
 from nodeworthy.lifecycle.rows import Taint as Taint
 from nodeworthy.lifecycle.table import Lifecycle
@@ -186,8 +187,13 @@ class Ledger(Protocol):
         An event whose target the node has reached or passed on the path is done already: returns Moved to itself.
         """
 
-    def intend(self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any]) -> Effect:
-        """Write an effect down before it is done; a second call with (episode, kind, key) returns the first record."""
+    def intend(
+        self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any], absence: tuple[Action, str] | None = None
+    ) -> Effect:
+        """Write an effect down before it is done; a second call with (episode, kind, key) returns the first record.
+
+        `absence` (action, why) takes a serving node out by our own will in the same transaction, or both are Refused.
+        """
 
     def settle(self, lease: Lease, effect: Effect, status: str, proof: Mapping[str, Any]) -> Effect:
         """Write an effect's outcome and proof: proven, failed or unknown."""

@@ -77,8 +77,12 @@ class Wiring:
     def ledger(self) -> Ledger:
         """Our own database."""
         from nodeworthy.adapters.ledger_sql import SqlLedger
+        from nodeworthy.lifecycle.policy import Policy
 
-        return SqlLedger(setting("LEDGER_URL"), self.clock, self.library.lifecycle())
+        def policy(pool: str) -> Policy:
+            return Policy.from_document(self.library.policy(pool))
+
+        return SqlLedger(setting("LEDGER_URL"), self.clock, self.library.lifecycle(), cache(policy))
 
     @cached_property
     def bmcs(self) -> BmcDirectory:

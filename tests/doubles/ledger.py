@@ -15,6 +15,7 @@ from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal, advance
+from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Answer, Effect, Hold, Lease, NodeRecord
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.ports import Clock
@@ -119,7 +120,9 @@ class MemoryLedger:
 
     # -- effects and nonces
 
-    def intend(self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any]) -> Effect:
+    def intend(
+        self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any], absence: tuple[Action, str] | None = None
+    ) -> Effect:
         """Write an effect down, or return the one of that name."""
         self._fence(lease)
         for effect in self._effects:

@@ -43,6 +43,7 @@ class YamlLibrary:
         self.suite = cache(self._read_suite)
         self.baselines = cache(self._read_baselines)
         self.policy = cache(self._read_policy)
+        self.pool_policy = cache(self._read_pool_policy)
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
         """Read a fleet manifest (YAML or CSV), anew each time: operators edit it."""
@@ -109,6 +110,9 @@ class YamlLibrary:
         except PolicyError as error:
             raise Permanent(f"{path}, line {line_in(path, error.place)}: {error.sentence}.") from error
         return values.policy({**self._shared_sections(pool), **document})
+
+    def _read_pool_policy(self, pool: str) -> Policy:
+        return Policy.from_document(self.policy(pool))
 
     def _shared_sections(self, pool: str) -> Mapping[str, Any]:
         """Return the sections of `default.yaml` that stand in for those that a pool's file leaves out."""

@@ -30,6 +30,9 @@ from nodeworthy.lifecycle.policy_error import PolicyError
 MONTH: Final = timedelta(days=30)
 """The time for which the false-trip rate is stated."""
 
+NEWS: Final = 0.1
+"""A group from which chance brings fewer suspects than this until an incident would end: any new one is news."""
+
 FLEET: Final = "fleet"
 TOGETHER: Final = "together"
 DIMENSIONS: Final = ("rack", "switch", "psu", "batch", "rollout", "firmware_set", "image", TOGETHER, FLEET)
@@ -137,6 +140,19 @@ class Finding:
         return f"{many} became suspect within {within}{shared}; {self.needed} are too many to be chance"
 
 
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A cause that tripped the brake and is not over; while one is open, nothing voluntary begins."""
+
+    number: int
+    cause: Cause
+    nodes: tuple[str, ...]
+    sentence: str
+    opened: datetime
+    last: datetime
+    """When its newest suspect was seen."""
+
+
 def evaluate(
     suspects: Iterable[Suspect], population: Mapping[Cause, int], rules: BrakeRules, now: datetime
 ) -> tuple[Finding, ...]:
@@ -170,6 +186,17 @@ def false_trips(population: Mapping[Cause, int], rules: BrakeRules) -> float:
         _clusters(nodes, needed(cause, population, rules), rules.window_of(cause), rules)
         for cause, nodes in population.items()
     )
+
+
+def extends(cause: Cause, new: Sequence[Suspect], population: Mapping[Cause, int], rules: BrakeRules) -> bool:
+    """Whether new suspects keep an open incident open: in a small group one does, in a large one as many as trip it.
+
+    Otherwise chance alone would hold a large fleet's brake for ever.
+    """
+    nodes = population.get(cause, 0)
+    if _mean(nodes, rules.clear_after, rules) <= NEWS:
+        return True
+    return len(_latest(_densest(new, rules.window_of(cause)))) >= needed(cause, population, rules)
 
 
 def gone(last: datetime, nodes: Sequence[str], serving: frozenset[str], rules: BrakeRules, now: datetime) -> str:

@@ -6,15 +6,19 @@ at is collected by the ledger, never by the caller. `SCOPES_REQUIRED` tells the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 from nodeworthy.evidence.records import Qualification
 from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.lifecycle import windows
+from nodeworthy.lifecycle.brake import Incident
+from nodeworthy.lifecycle.budget import Absence, Group, no_room
+from nodeworthy.lifecycle.policy import CLASSES, Action, Mode, Policy
 from nodeworthy.lifecycle.records import Answer, Hold
-from nodeworthy.lifecycle.rows import Transition
+from nodeworthy.lifecycle.rows import Risk, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,14 @@ class Facts:
     holds: tuple[Hold, ...] = ()
     answers: tuple[Answer, ...] = ()
     """Answers to approval requests of the open episode, oldest first."""
+    absence: Absence | None = None
+    """The node's open absence; what is out already takes nothing from anybody."""
+    policy: Policy | None = None
+    """The pool's policy; None where nobody handed one over, and then nothing voluntary begins."""
+    groups: tuple[Group, ...] = ()
+    """The node's groups and who of them is absent, counted in this transaction."""
+    incidents: tuple[Incident, ...] = ()
+    """What the brake holds for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,66 @@ def plan_approved(facts: Facts, row: Transition) -> Refusal | None:
     return None
 
 
+def policy_allows(facts: Facts, row: Transition) -> Refusal | None:
+    """The pool's policy does more than observe this class of action."""
+    if facts.absence is not None:
+        return None
+    if facts.policy is None:
+        return Refusal(f"not {_done(row)}: no policy is known for the node's pool; open the ledger with the policies.")
+    modes = {action.value: facts.policy.mode(action) for action in _actions(row)}
+    observed = [name for name, mode in modes.items() if mode is Mode.OBSERVE]
+    if observed:
+        return Refusal(
+            f"not {_done(row)}: the policy of pool {facts.policy.pool} only observes {', '.join(observed)}; set the "
+            "class to approve or auto in include/policies to let it happen."
+        )
+    return None
+
+
+def brake_released(facts: Facts, row: Transition) -> Refusal | None:
+    """No incident holds voluntary work."""
+    if facts.absence is not None or not facts.incidents:
+        return None
+    first = facts.incidents[0]
+    rules = facts.policy.brake if facts.policy else None
+    until = max(one.last for one in facts.incidents) + rules.clear_after if rules else None
+    return Refusal(
+        f"not {_done(row)}: the brake is on since {first.opened:%Y-%m-%d %H:%M} UTC (incident {first.number}: "
+        f"{first.sentence}); look for the shared cause, then clear the incident or wait until it ends by itself.",
+        until,
+    )
+
+
+def window_open(facts: Facts, row: Transition) -> Refusal | None:
+    """A maintenance window of the pool is open."""
+    if facts.absence is not None or facts.policy is None:
+        return None
+    why, until = windows.sentence(facts.policy.calendar, facts.now)
+    return Refusal(f"not {_done(row)}: {why}.", until) if why else None
+
+
+def within_budget(facts: Facts, row: Transition) -> Refusal | None:
+    """Every group of the node has room for one more absence."""
+    if facts.absence is not None or facts.policy is None:
+        return None
+    why = no_room(facts.groups, facts.policy.budgets, facts.now)
+    return Refusal(f"not {_done(row)}: {why}.") if why else None
+
+
+VOLUNTARY: Final[tuple[Guard, ...]] = (policy_allows, automation_allowed, brake_released, window_open, within_budget)
+"""What is asked, in this order, before a serving node is taken out by our own will: allow, wait until, or refuse."""
+
+
+def first_refusal(guards: Iterable[Guard], facts: Facts, row: Transition) -> Refusal | None:
+    """Ask guards in order and return the first reason; None when all allow it."""
+    return next((refusal for guard in guards if (refusal := guard(facts, row)) is not None), None)
+
+
+def voluntary(action: Action, milestone: str) -> Transition:
+    """Return an action that moves nothing yet as a row that the guards can be asked about."""
+    return Transition(milestone, action.value, milestone, action.value, Risk.HIGH)
+
+
 GUARDS: Final[Mapping[str, Guard]] = {
     guard.__name__: guard
     for guard in (
@@ -99,6 +171,10 @@ GUARDS: Final[Mapping[str, Guard]] = {
         automation_allowed,
         admission_allowed,
         plan_approved,
+        policy_allows,
+        brake_released,
+        window_open,
+        within_budget,
     )
 }
 
@@ -106,6 +182,14 @@ SCOPES_REQUIRED: Final[Mapping[str, Scope]] = {
     hardware_qualified.__name__: Scope.HARDWARE,
     platform_qualified.__name__: Scope.PLATFORM,
 }
+
+
+def _actions(row: Transition) -> tuple[Action, ...]:
+    return CLASSES.get(row.procedure) or tuple(action for action in Action if action.value == row.procedure)
+
+
+def _done(row: Transition) -> str:
+    return next((action.done for action in _actions(row)), f"done (`{row.event}`)")
 
 
 def _qualified(facts: Facts, row: Transition, scope: Scope) -> Refusal | None:

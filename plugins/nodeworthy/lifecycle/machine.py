@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nodeworthy.lifecycle.guards import GUARDS, Facts, Refusal
+from nodeworthy.lifecycle.guards import GUARDS, Facts, Refusal, first_refusal
 from nodeworthy.lifecycle.rows import Transition
 from nodeworthy.lifecycle.table import Lifecycle
 
@@ -40,10 +40,9 @@ def advance(lifecycle: Lifecycle, milestone: str, event: str, facts: Facts) -> M
     refusal = _lacks_proof(facts, row)
     if refusal is not None:
         return refusal
-    for name in row.guards:
-        refusal = GUARDS[name](facts, row)
-        if refusal is not None:
-            return refusal
+    refusal = first_refusal((GUARDS[name] for name in row.guards), facts, row)
+    if refusal is not None:
+        return refusal
     return Moved(row.from_, row.to, row.event, row.voids)
 
 

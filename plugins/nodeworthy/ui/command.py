@@ -4,6 +4,7 @@ ledger upgrade            bring the ledger's schema to the installed version
 fleet import FILE         import a fleet manifest
 node NAME                 print the life of a node
 hold NODE --why WHY       keep automation (and admission) off a node; release NODE ends it
+audit verify|export       check the audit, or write it as JSON lines
 documents                 write the generated documents
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.lifecycle.records import Hold
+from nodeworthy.ui import command_audit
 from nodeworthy.wiring import REPOSITORY, setting, wiring
 
 
@@ -59,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release")
     release.add_argument("node")
     release.set_defaults(act=_release)
+    command_audit.add(commands)
     commands.add_parser("documents").set_defaults(act=_documents)
     return parser
 

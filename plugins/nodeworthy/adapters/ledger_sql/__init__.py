@@ -5,7 +5,7 @@ Each part lives in the file of its name; this one puts them together. `upgrade(u
 
 from __future__ import annotations
 
-from nodeworthy.adapters.ledger_sql.audit import Audit
+from nodeworthy.adapters.ledger_sql.checkpoints import Checkpoints
 from nodeworthy.adapters.ledger_sql.effects import Effects
 from nodeworthy.adapters.ledger_sql.episodes import Episodes
 from nodeworthy.adapters.ledger_sql.migrate import upgrade
@@ -15,7 +15,7 @@ from nodeworthy.adapters.ledger_sql.nodes import Nodes
 __all__ = ["SqlLedger", "upgrade"]
 
 
-class SqlLedger(Nodes, Episodes, Effects, Moves, Audit):
+class SqlLedger(Nodes, Episodes, Effects, Moves, Checkpoints):
     """Implements `ports.Ledger`. One object per process; its methods may be called from many threads.
 
     Raises Refused for what a rule forbids, Transient when the database is busy or away, and Permanent when its tables

@@ -13,9 +13,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
-from nodeworthy.adapters.ledger_sql.holds import Holds
+from nodeworthy.adapters.ledger_sql.budgets import Absences
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.guards import Refusal
+from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Effect, Lease
 
 INTENDED: Final = "intended"
@@ -25,13 +27,16 @@ _OPEN: Final = (INTENDED, "unknown")
 """States that a later look at the world may still settle."""
 
 
-class Effects(Holds):
+class Effects(Absences):
     """The part of the ledger that stands between deciding and doing."""
 
-    def intend(self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any]) -> Effect:
+    def intend(
+        self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any], absence: tuple[Action, str] | None = None
+    ) -> Effect:
         """Write an effect down before it is done. A second call returns the first's record, with `fresh` false.
 
-        Raises Refused for a stale lease, and for a new effect while a hold forbids automation.
+        `absence` (action, why) takes a serving node out voluntarily in the same transaction; refused, neither is
+        written. Raises Refused for a stale lease, and for a new effect while a hold forbids automation.
         """
         table = schema.effects
         with self._writing() as connection:
@@ -39,14 +44,12 @@ class Effects(Holds):
             named = (table.c.episode == lease.episode, table.c.kind == kind, table.c.key == key)
             present = connection.execute(sa.select(table).where(*named)).first()
             if present is not None:
-                return _effect(present, lease.node)
+                return effect_of(present, lease.node)
             self._refuse_held(connection, node, "automation")
-            place = {"node": node.serial, "episode": lease.episode}
-            row = {"id": f"fx-{secrets.token_hex(16)}", **place, "kind": kind, "key": key}
-            told = {"status": INTENDED, "detail": dict(detail), "proof": {}, "intended_at": self._clock.now()}
-            written = connection.execute(sa.insert(table).values(**row, **told).returning(table)).one()
-            self._audit(connection, node.serial, "effect intended", {**row, "detail": dict(detail), "run": lease.run})
-            return _effect(written, lease.node, fresh=True)
+            taken = None if absence is None else self._take(connection, node, lease, absence)
+            if not isinstance(taken, Refusal):
+                return self._write_intent(connection, node, lease, (kind, key, detail))
+        raise Refused(f"{lease.node}: {taken.reason}")
 
     def settle(self, lease: Lease, effect: Effect, status: str, proof: Mapping[str, Any]) -> Effect:
         """Write an effect's outcome and proof. The same outcome again is success; another is Refused."""
@@ -59,7 +62,7 @@ class Effects(Holds):
             if present is None or present.episode != lease.episode:
                 raise Refused(f"{lease.node}: episode {lease.episode} has no effect {effect.id}: intend it first.")
             if present.status == status:
-                return _effect(present, lease.node)
+                return effect_of(present, lease.node)
             if present.status not in _OPEN:
                 named = f"{lease.node}: {present.kind} {present.key}"
                 raise Refused(f"{named} is {present.status} already and cannot become {status}.")
@@ -68,7 +71,7 @@ class Effects(Holds):
             written = connection.execute(changed).one()
             told = {"id": effect.id, "kind": present.kind, "key": present.key, "status": status, "proof": dict(proof)}
             self._audit(connection, node.serial, "effect settled", told)
-            return _effect(written, lease.node)
+            return effect_of(written, lease.node)
 
     def effects(self, node: str, *, episode: int | None = None) -> tuple[Effect, ...]:
         """Return the effects of a node in the order in which they were intended."""
@@ -76,7 +79,7 @@ class Effects(Holds):
         with self._reading() as connection:
             query = sa.select(table).where(table.c.node == self._serial(connection, node))
             query = query if episode is None else query.where(table.c.episode == episode)
-            return tuple(_effect(row, node) for row in connection.execute(query.order_by(table.c.number)))
+            return tuple(effect_of(row, node) for row in connection.execute(query.order_by(table.c.number)))
 
     def nonce(self, lease: Lease, purpose: str) -> str:
         """Return the 256-bit hex nonce of (episode, purpose), minted once."""
@@ -95,6 +98,17 @@ class Effects(Holds):
             connection.execute(sa.delete(table).where(table.c.episode == lease.episode, table.c.purpose == purpose))
             return self._mint(connection, node, lease, purpose)
 
+    def _write_intent(
+        self, connection: sa.Connection, node: Row, lease: Lease, asked: tuple[str, str, Mapping[str, Any]]
+    ) -> Effect:
+        table, (kind, key, detail) = schema.effects, asked
+        place = {"node": node.serial, "episode": lease.episode}
+        row = {"id": f"fx-{secrets.token_hex(16)}", **place, "kind": kind, "key": key}
+        told = {"status": INTENDED, "detail": dict(detail), "proof": {}, "intended_at": self._clock.now()}
+        written = connection.execute(sa.insert(table).values(**row, **told).returning(table)).one()
+        self._audit(connection, node.serial, "effect intended", {**row, "detail": dict(detail), "run": lease.run})
+        return effect_of(written, lease.node, fresh=True)
+
     def _mint(self, connection: sa.Connection, node: Row, lease: Lease, purpose: str) -> str:
         nonce = secrets.token_hex(32)
         row = {"episode": lease.episode, "purpose": purpose, "nonce": nonce, "minted_at": self._clock.now()}
@@ -104,7 +118,8 @@ class Effects(Holds):
         return nonce
 
 
-def _effect(row: Row, node: str, *, fresh: bool = False) -> Effect:
+def effect_of(row: Row, node: str, *, fresh: bool = False) -> Effect:
+    """Return the value of an effect's row."""
     return Effect(
         id=row.id,
         node=node,

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
-from nodeworthy.adapters.ledger_sql.holds import Holds
+from nodeworthy.adapters.ledger_sql.budgets import Absences
 from nodeworthy.adapters.ledger_sql.judgements import Judgements
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.lifecycle import machine
+from nodeworthy.lifecycle.guards import VOLUNTARY, automation_allowed
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.lifecycle.rows import CERTIFICATE
 
+_OWN_WILL: Final = frozenset(guard.__name__ for guard in VOLUNTARY if guard is not automation_allowed)
 
-class Moves(Holds, Judgements):
+
+class Moves(Absences, Judgements):
     """The part of the ledger that moves nodes."""
 
     def advance(
@@ -33,13 +36,10 @@ class Moves(Holds, Judgements):
         """
         with self._writing() as connection:
             node = self._fenced(connection, lease)
-            known = self._facts(connection, node, lease, facts)
+            known = self._asking(connection, node, event, self._facts(connection, node, lease, facts))
             outcome = machine.advance(self._lifecycle, node.milestone, event, known)
             if isinstance(outcome, Refusal):
-                self._update_node(connection, node, {"reason": outcome.reason})
-                told = {"episode": lease.episode, "run": lease.run, "event": event, "milestone": node.milestone}
-                ends = {"reason": outcome.reason, "until": outcome.until}
-                self._audit(connection, node.serial, "refused", {**told, **ends})
+                self._write_refusal(connection, node, lease, (event, outcome))
             elif outcome.changed:
                 self._write(connection, node, lease, outcome, (facts, evidence))
         if isinstance(outcome, Refusal):
@@ -57,6 +57,17 @@ class Moves(Holds, Judgements):
             holds=self._holds(connection, node.serial, node.name),
             answers=self._answers(connection, node.serial, lease.episode),
         )
+
+    def _asking(self, connection: sa.Connection, node: Row, event: str, facts: Facts) -> Facts:
+        """Add what only the guards of voluntary work ask: who is absent, what holds, what the policy says."""
+        row = self._lifecycle.transition(node.milestone, event)
+        if row is None or _OWN_WILL.isdisjoint(row.guards):
+            return facts
+        absence = self._absence(connection, node)
+        if absence is not None:
+            return replace(facts, absence=absence)
+        asks = self._voluntary_facts(connection, node)
+        return replace(facts, policy=asks.policy, groups=asks.groups, incidents=asks.incidents)
 
     def _write(
         self,
@@ -85,6 +96,7 @@ class Moves(Holds, Judgements):
         connection.execute(sa.insert(schema.transitions).values(**row, **ends, at=now))
         state = {"milestone": moved.to, "since": now, "reason": str(facts.get("reason", ""))}
         self._update_node(connection, node, state)
+        self._follow(connection, node, lease, (moved, str(facts.get("reason", ""))))
         told = {"episode": lease.episode, "run": lease.run, "event": moved.event, "from": moved.from_, "to": moved.to}
         self._audit(
             connection, node.serial, "moved", {**told, "voids": ends["voids"], "facts": facts, "evidence": evidence}

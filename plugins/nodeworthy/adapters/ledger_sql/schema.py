@@ -172,6 +172,8 @@ transitions = sa.Table(
     _time("at"),
 )
 
+sa.Index("ix_transitions_at", transitions.c.at)
+
 effects = sa.Table(
     "effects",
     metadata,
@@ -299,6 +301,66 @@ holds = sa.Table(
     _time("placed_at"),
     _time("released_at", optional=True),
     _text("released_by", ""),
+)
+
+absences = sa.Table(
+    "absences",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    _node(),
+    _episode(),
+    sa.Column("voluntary", sa.Boolean, nullable=False),
+    sa.Column("action", sa.String(32), nullable=False),
+    _text("why"),
+    sa.Column("run", sa.String(512), nullable=False),
+    _time("since"),
+    _time("ended_at", optional=True),
+    sa.Column("ended_how", sa.String(16), nullable=False, default=""),
+    sa.Column("ended_proof", sa.JSON, nullable=False, default=dict),
+    sa.Column("replaced_by", sa.String(128), sa.ForeignKey("nodes.serial"), nullable=True),
+)
+sa.Index(
+    "uq_absences_open",
+    absences.c.node,
+    unique=True,
+    sqlite_where=absences.c.ended_at.is_(None),
+    postgresql_where=absences.c.ended_at.is_(None),
+)
+
+incidents = sa.Table(
+    "incidents",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("dimension", sa.String(32), nullable=False),
+    sa.Column("value", sa.String(256), nullable=False),
+    sa.Column("nodes", sa.JSON, nullable=False),
+    _text("sentence"),
+    _time("opened_at"),
+    _time("last_at"),
+    _time("cleared_at", optional=True),
+    _text("cleared_by", ""),
+    _text("cleared_why", ""),
+)
+sa.Index(
+    "uq_incidents_open",
+    incidents.c.dimension,
+    incidents.c.value,
+    unique=True,
+    sqlite_where=incidents.c.cleared_at.is_(None),
+    postgresql_where=incidents.c.cleared_at.is_(None),
+)
+
+checkpoints = sa.Table(
+    "checkpoints",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    _time("at"),
+    sa.Column("key_id", sa.String(128), nullable=False),
+    sa.Column("previous", sa.String(64), nullable=False),
+    _text("body"),
+    sa.Column("path", sa.Text, nullable=True),
+    sa.Column("sha256", sa.String(64), nullable=True),
+    sa.Column("size_bytes", sa.BigInteger, nullable=True),
 )
 
 audit = sa.Table(

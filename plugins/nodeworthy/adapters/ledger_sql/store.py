@@ -7,7 +7,7 @@ about one node are in one line, which is what its fencing and its hash chain res
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from sqlalchemy import event, exc
 from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.chain import canonical, link
 from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
+from nodeworthy.lifecycle.policy import Policy
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.ports import Clock
@@ -25,6 +26,9 @@ Row = sa.Row[Any]
 
 BUSY_TIMEOUT_SECONDS: Final = 30
 """How long a writer waits for the one before it; longer than any transaction of ours lasts by three orders."""
+
+_LINES: Final = 0x6E6F6465
+"""The first half of our advisory locks on PostgreSQL; the second is the line's number."""
 
 _WRITING: Final = "nodeworthy_writing"
 
@@ -62,10 +66,13 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 class Store:
     """Connection, transaction, lock, fence and audit; the parts of the ledger build on it."""
 
-    def __init__(self, url: str, clock: Clock, lifecycle: Lifecycle) -> None:
+    def __init__(
+        self, url: str, clock: Clock, lifecycle: Lifecycle, policies: Callable[[str], Policy] | None = None
+    ) -> None:
         self._engine = engine_of(url)
         self._clock = clock
         self._lifecycle = lifecycle
+        self._policies = policies
 
     def close(self) -> None:
         """Close all connections."""
@@ -80,6 +87,15 @@ class Store:
     def _reading(self) -> Iterator[sa.Connection]:
         with _sentences(), self._engine.connect().execution_options(**{_WRITING: False}) as connection:
             yield connection
+
+    def _policy(self, pool: str) -> Policy | None:
+        """Return a pool's policy; None when the ledger was opened without them, and then nothing voluntary begins."""
+        return None if self._policies is None else self._policies(pool)
+
+    def _line(self, connection: sa.Connection, line: int) -> None:
+        """Stand in a line of writers until the transaction ends. On SQLite every writer stands in one already."""
+        if connection.dialect.name == "postgresql":
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LINES, line)))
 
     def _serial(self, connection: sa.Connection, name: str) -> str:
         """Return a node's serial. Raises Refused for an unknown name."""
