@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from stack.demo import wait_for_dag
-from tests.end_to_end.conftest import Running
+from stack.rest import FINISHED
+from tests.end_to_end.running import Running, counted_once
 
 pytestmark = pytest.mark.live
 
@@ -21,12 +22,18 @@ def first_run(running: Running) -> tuple[str, str]:
     return running.bring_up(batch="demo")
 
 
+def squares(running: Running, run: str) -> set[str]:
+    """Return the labels of the squares that ran: Airflow labels a square when it starts, not before."""
+    ran = [task for task in running.tasks(run) if task["map_index"] >= 0 and task["start_date"] and task["pid"]]
+    return {task["rendered_map_index"] for task in ran}
+
+
 def test_five_healthy_nodes_reach_standby_and_three_faulty_ones_do_not(
     running: Running, first_run: tuple[str, str]
 ) -> None:
     """The run fails because three nodes did not arrive; the five others did."""
     assert first_run[1] == "failed"
-    assert running.milestones() == {**dict.fromkeys(HEALTHY, "standby"), **REFUSED}
+    assert running.milestones(*HEALTHY, *REFUSED) == {**dict.fromkeys(HEALTHY, "standby"), **REFUSED}
 
 
 @pytest.mark.parametrize(
@@ -50,18 +57,11 @@ def test_each_square_carries_its_nodes_name_and_a_red_one_ends_with_the_reason(
 ) -> None:
     """Every square that ran is labelled with its node, and the last line of a failed one is the ledger's reason."""
     run, _ = first_run
-    tasks = running.api.tasks("bring_up", run)
-    mapped = [task for task in tasks if task["map_index"] >= 0 and task["state"] in ("success", "failed")]
-    names = set(HEALTHY) | set(REFUSED)
-    assert {task["rendered_map_index"] for task in mapped} == names
-    failed = {
-        task["rendered_map_index"]: task for task in mapped if task["task_id"] == "finish" and task["state"] == "failed"
-    }
+    assert squares(running, run) == {*HEALTHY, *REFUSED}
+    failed = {task["rendered_map_index"]: task for task in running.tasks(run, "finish") if task["state"] == "failed"}
     assert set(failed) == set(REFUSED)
     for node, task in failed.items():
-        lines = running.api.log("bring_up", run, "finish", map_index=task["map_index"], attempt=task["try_number"])
-        said = [line for line in lines if line and not line.startswith("::")]
-        assert said[-1] == running.reason(node)
+        assert running.said(run, task)[-1] == running.reason(node)
 
 
 def test_at_most_eight_task_instances_belong_to_a_node(running: Running, first_run: tuple[str, str]) -> None:
@@ -72,14 +72,14 @@ def test_at_most_eight_task_instances_belong_to_a_node(running: Running, first_r
 
 
 def test_effects_are_done_once_and_customers_stay_out(running: Running, first_run: tuple[str, str]) -> None:
-    """The lab counted, from outside: no effect id twice, two resets for boots, and no customer's pod on any node."""
-    effects = running.effects()
-    ids = Counter(
-        (e["kind"], e["effect_id"]) for e in effects if e["effect_id"] and e["kind"] in ("reset", "firmware-update")
-    )
-    assert ids
-    assert max(ids.values()) == 1
-    assert [e for e in effects if e["kind"] == "customer-pod-scheduled"] == []
+    """The lab counted, from outside: no effect id twice, two power cycles for boots, no customer's pod on any node."""
+    for node in (*HEALTHY, *REFUSED):
+        rows = running.effects(node=node)
+        assert counted_once(rows)
+        assert [row for row in rows if row["kind"] == "customer-pod-scheduled"] == []
+    for node in HEALTHY:
+        resets = [row["detail"]["reset_type"] for row in running.effects(kind="reset", node=node)]
+        assert [kind for kind in resets if kind == "PowerCycle"] == ["PowerCycle", "PowerCycle"]
 
 
 def test_a_second_run_of_the_same_batch_repeats_nothing_that_is_proven(
@@ -89,19 +89,29 @@ def test_a_second_run_of_the_same_batch_repeats_nothing_that_is_proven(
     before = {node: _resets(running, node) for node in HEALTHY}
     run, state = running.bring_up(retry_of=first_run[0])
     assert state == "failed"
-    names = {t["rendered_map_index"] for t in running.api.tasks("bring_up", run) if t["map_index"] >= 0}
-    assert names - {None} <= set(REFUSED)
+    assert squares(running, run) == set(REFUSED)
+    assert {node: _resets(running, node) for node in HEALTHY} == before
+
+
+def test_clear_failed_goes_on_with_a_healed_node_in_the_same_run(running: Running, first_run: tuple[str, str]) -> None:
+    """After the cause is gone, clearing what failed brings the node to standby and repeats nothing of the others."""
+    run, _ = first_run
+    before = {node: _resets(running, node) for node in HEALTHY}
+    running.stack.lab("heal", "gpu-a08")
+    running.clear_failed(run)
+    running.until("the run to go on", lambda: running.api.run_state("bring_up", run) not in FINISHED)
+    running.wait(run)
+    assert running.milestones("gpu-a08") == {"gpu-a08": "standby"}, running.reason("gpu-a08")
+    assert running.task(run, "finish", "gpu-a08")["state"] == "success"
     assert {node: _resets(running, node) for node in HEALTHY} == before
 
 
 def test_a_healed_node_arrives_in_the_next_run(running: Running, first_run: tuple[str, str]) -> None:
-    """When the cause is gone the same node goes on from where it stands and reaches standby."""
+    """A quarantined node whose cause is gone is tested anew from its firmware on, and reaches standby."""
     running.stack.lab("heal", "gpu-a06")
-    running.stack.lab("heal", "gpu-a08")
-    _, state = running.bring_up(nodes=["gpu-a06", "gpu-a08"])
+    _, state = running.bring_up(nodes=["gpu-a06"])
     assert state == "success"
-    assert running.milestones()["gpu-a06"] == "standby"
-    assert running.milestones()["gpu-a08"] == "standby"
+    assert running.milestones("gpu-a06") == {"gpu-a06": "standby"}
 
 
 def test_admission_alone_lets_customers_in(running: Running, first_run: tuple[str, str]) -> None:
@@ -109,8 +119,11 @@ def test_admission_alone_lets_customers_in(running: Running, first_run: tuple[st
     wait_for_dag(running.api, "admit")
     run = running.api.trigger("admit", {"nodes": ["gpu-a01"]})
     assert running.api.wait("admit", run, patience_seconds=180) == "success"
-    assert running.milestones()["gpu-a01"] == "in_service"
-    assert {e["node"] for e in running.effects() if e["kind"] == "customer-pod-scheduled"} <= {"gpu-a01"}
+    assert running.milestones("gpu-a01") == {"gpu-a01": "in_service"}
+    placed = running.until("the customer's pod", lambda: running.effects(kind="customer-pod-scheduled", node="gpu-a01"))
+    assert len(placed) == 1
+    in_service = {node for node, milestone in running.milestones().items() if milestone == "in_service"}
+    assert {row["node"] for row in running.effects(kind="customer-pod-scheduled")} <= in_service
 
 
 def test_a_form_that_makes_no_sense_is_refused_with_one_sentence(running: Running, first_run: tuple[str, str]) -> None:
@@ -119,9 +132,9 @@ def test_a_form_that_makes_no_sense_is_refused_with_one_sentence(running: Runnin
         running.api.trigger("bring_up", {"nodes": "gpu-a01"})
     run, state = running.bring_up(nodes=["gpu-z99"])
     assert state == "failed"
-    said = [line for line in running.api.log("bring_up", run, "open_wave") if line and not line.startswith("::")]
-    assert said[-1] == "gpu-z99 is not in the fleet manifest and was left out."
+    (first,) = running.tasks(run, "open_wave")
+    assert running.said(run, first)[-1] == "gpu-z99 is not in the fleet manifest and was left out."
 
 
 def _resets(running: Running, node: str) -> int:
-    return sum(1 for effect in running.effects() if effect["kind"] == "reset" and effect["node"] == node)
+    return len(running.effects(kind="reset", node=node))
