@@ -22,8 +22,10 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Effect, Hold, Lease, NodeRecord
+from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.lifecycle.rows import Taint as Taint
 from nodeworthy.lifecycle.table import Lifecycle
+from nodeworthy.lifecycle.upkeep import Due
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.sku import FirmwareSet, Sku
 from nodeworthy.qualification.suites import Suite
@@ -128,6 +130,8 @@ class ClusterNode:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     resource_version: str
+    milestone: str = ""
+    """What its condition `NodeworthyMilestone` tells."""
 
 
 class Cluster(Protocol):
@@ -136,8 +140,17 @@ class Cluster(Protocol):
     def node(self, name: str) -> ClusterNode | None:
         """Read a node; None when there is no such Node object."""
 
+    def nodes(self) -> tuple[ClusterNode, ...]:
+        """Read all nodes by one paged LIST, consistent as of its first page."""
+
     def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
         """Make the node carry exactly these of *our* taints and labels; other actors' stay. May be repeated."""
+
+    def follow(self, name: str, projection: Projection, due: Due) -> None:
+        """As `project`, and cordon as its owner; somebody else's cordon stays. Refused after a later move."""
+
+    def tell_milestone(self, name: str, milestone: str, message: str) -> None:
+        """Set the node condition `NodeworthyMilestone`. May be repeated; a Node that is gone is success."""
 
     def delete_node(self, name: str, *, uid: str) -> None:
         """Delete the Node object with this uid; absent already is success. Idempotent."""
@@ -186,6 +199,12 @@ class Ledger(Protocol):
 
         An event whose target the node has reached or passed on the path is done already: returns Moved to itself.
         """
+
+    def due(self, node: str) -> Due | None:
+        """Return what Kubernetes must show of a node; None before its first move."""
+
+    def delivered(self, revisions: Mapping[str, int], outcome: str = "shown") -> None:
+        """Write down, by node, that Kubernetes shows it up to this revision. Idempotent."""
 
     def intend(
         self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any], absence: tuple[Action, str] | None = None

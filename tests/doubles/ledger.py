@@ -18,6 +18,7 @@ from nodeworthy.lifecycle.machine import Facts, Moved, Refusal, advance
 from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Answer, Effect, Hold, Lease, NodeRecord
 from nodeworthy.lifecycle.table import Lifecycle
+from nodeworthy.lifecycle.upkeep import Due
 from nodeworthy.ports import Clock
 
 
@@ -39,6 +40,7 @@ class MemoryLedger:
         self._holds: list[Hold] = []
         self.inventories: list[tuple[str, EvidenceReference]] = []
         self.moves: list[tuple[str, Mapping[str, Any]]] = []
+        self.shown: dict[str, int] = {}
 
     # -- nodes and episodes
 
@@ -117,6 +119,15 @@ class MemoryLedger:
             self._records[lease.node] = replace(record, milestone=moved.to, row_version=record.row_version + 1)
             self.moves.append((event, dict(facts)))
         return moved
+
+    def due(self, node: str) -> Due | None:
+        """Return the milestone under the number of its row."""
+        record = self._records[node]
+        return Due(record.milestone, record.episode or 0, record.row_version)
+
+    def delivered(self, revisions: Mapping[str, int], outcome: str = "shown") -> None:
+        """Remember up to which move Kubernetes was told."""
+        self.shown.update(revisions)
 
     # -- effects and nonces
 

@@ -15,6 +15,8 @@ from datetime import UTC, datetime, timedelta
 from nodeworthy.errors import OutcomeUnknown, Permanent
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.rows import Projection
+from nodeworthy.lifecycle.upkeep import Due
 from nodeworthy.ports import Bmc, ClusterNode, Power, SystemState, Taint, UpdateState
 from nodeworthy.qualification.sku import Sku
 
@@ -194,6 +196,19 @@ class MachineCluster:
     def node(self, name: str) -> ClusterNode | None:
         """Read the Node."""
         return self._machine.node
+
+    def nodes(self) -> tuple[ClusterNode, ...]:
+        """Read the one Node."""
+        return () if self._machine.node is None else (self._machine.node,)
+
+    def follow(self, name: str, projection: Projection, due: Due) -> None:
+        """Show a milestone."""
+        self.project(name, taints=projection.taints, labels=projection.labels, episode=due.episode)
+
+    def tell_milestone(self, name: str, milestone: str, message: str) -> None:
+        """Set the condition."""
+        assert self._machine.node is not None
+        self._machine.node = replace(self._machine.node, milestone=milestone)
 
     def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
         """Write our taints and labels."""

@@ -12,7 +12,7 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import kubernetes.client
@@ -21,8 +21,10 @@ import kubernetes.stream
 import urllib3.exceptions
 from kubernetes.client.exceptions import ApiException
 
-from nodeworthy.adapters.cluster_kubernetes_nodes import EPISODE, cluster_node, projection_patch
+from nodeworthy.adapters.cluster_kubernetes_nodes import Wanted, cluster_node, condition_patch, projection_patch, stale
 from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
+from nodeworthy.lifecycle.rows import Projection
+from nodeworthy.lifecycle.upkeep import Due
 from nodeworthy.ports import ClusterNode, Taint
 
 TIMEOUT_SECONDS = (5, 30)
@@ -31,7 +33,9 @@ ATTEMPTS = 8
 """Conflicts in a row before somebody else's loop is assumed to fight with ours."""
 SENT_EARLY = timedelta(seconds=10)
 READ_FILE = 'wc -c < "$1" && head -c "$2" "$1" | base64'
-NOT_FOUND, CONFLICT, TOO_MANY = 404, 409, 429
+NOT_FOUND, CONFLICT, EXPIRED, TOO_MANY = 404, 409, 410, 429
+PAGE = 500
+"""Nodes per page of a list, as kubectl asks."""
 DENIED = (401, 403)
 SERVER_ERROR = 500
 
@@ -57,22 +61,56 @@ class ClusterKubernetes:
         document = self._read(name)
         return cluster_node(document) if document is not None else None
 
+    def nodes(self) -> tuple[ClusterNode, ...]:
+        """Read all nodes by one paged LIST, consistent as of its first page."""
+        for _ in range(ATTEMPTS):
+            found = self._list()
+            if found is not None:
+                return found
+        raise Transient(
+            f"The list of nodes expired {ATTEMPTS} times while it was read: the API server is too slow; try again in "
+            "10 s.",
+            SENT_EARLY,
+        )
+
     def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
         """Make the node carry exactly these of our taints and labels, in one write; others' stay. May be repeated.
 
         Raises Refused when the Node was written for a later episode, Permanent when there is no Node.
         """
+        self._show(name, Wanted(taints, labels, episode))
+
+    def follow(self, name: str, projection: Projection, due: Due) -> None:
+        """As `project`, and cordon as its owner; somebody else's cordon stays. Refused after a later move."""
+        wanted = Wanted(projection.taints, projection.labels, due.episode, projection.cordon, due.revision)
+        self._show(name, wanted)
+
+    def tell_milestone(self, name: str, milestone: str, message: str) -> None:
+        """Set the node condition `NodeworthyMilestone`. May be repeated; a Node that is gone is success."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        try:
+            self._api.patch_node_status(
+                name,
+                condition_patch(milestone, message, now),
+                _content_type="application/strategic-merge-patch+json",
+                _preload_content=False,
+                _request_timeout=TIMEOUT_SECONDS,
+            )
+        except ApiException as error:
+            if error.status != NOT_FOUND:
+                raise _translated(error, f"writing the status of Node {name}") from error
+        except urllib3.exceptions.HTTPError as error:
+            raise _silent(f"writing the status of Node {name}") from error
+
+    def _show(self, name: str, wanted: Wanted) -> None:
         for _ in range(ATTEMPTS):
             document = self._read(name)
             if document is None:
                 raise Permanent(f"Node {name} was to get its taints and does not exist: bring its kubelet up first.")
-            later = int(document["metadata"].get("annotations", {}).get(EPISODE, 0))
-            if later > episode:
-                raise Refused(
-                    f"Node {name} was written for episode {later} and this is episode {episode}: its work is over; "
-                    "see who works on the node now."
-                )
-            patch = projection_patch(document, taints, labels, episode)
+            later = stale(document, wanted)
+            if later:
+                raise Refused(f"Node {name} was written for {later}: its work is over; see who works on the node now.")
+            patch = projection_patch(document, wanted)
             if patch is None or self._patch(name, patch):
                 return
         raise Transient(
@@ -126,6 +164,27 @@ class ClusterKubernetes:
         if self._made is None:
             self._made = kubernetes.client.CoreV1Api(self._client())
         return self._made
+
+    def _list(self) -> tuple[ClusterNode, ...] | None:
+        """Read page after page; None when the list expired on the way, so that it is read anew as a whole."""
+        found: list[ClusterNode] = []
+        token: str | None = None
+        while True:
+            try:
+                response = self._api.list_node(
+                    limit=PAGE, _continue=token, _preload_content=False, _request_timeout=TIMEOUT_SECONDS
+                )
+            except ApiException as error:
+                if error.status == EXPIRED:
+                    return None
+                raise _translated(error, "listing nodes") from error
+            except urllib3.exceptions.HTTPError as error:
+                raise _silent("listing nodes") from error
+            page = json.loads(response.data)
+            found.extend(cluster_node(row) for row in page["items"])
+            token = page["metadata"].get("continue")
+            if not token:
+                return tuple(found)
 
     def _read(self, name: str) -> Json | None:
         try:

@@ -1,8 +1,10 @@
-"""A Node document as a `ClusterNode`, and the patch that makes it carry a milestone's projection. Pure."""
+"""A Node document as a `ClusterNode`, and the patches that make it show what the ledger says. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from nodeworthy.ports import ClusterNode, Taint
@@ -11,20 +13,45 @@ OURS = "nodeworthy.dev/"
 """The prefix of taints and annotations that are ours to add and to remove."""
 IMAGE = "nodeworthy.dev/image"
 EPISODE = "nodeworthy.dev/episode"
+REVISION = "nodeworthy.dev/revision"
+CORDONED = "nodeworthy.dev/cordoned"
+"""Annotation of a node that we cordoned, with the episode; without it a cordon is somebody else's."""
+CONDITION = "NodeworthyMilestone"
+_CAPITAL = re.compile(r"(?<!^)([A-Z])")
 
 Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a Node shall show. `cordon` None leaves schedulability alone; `revision` 0 is a write without a number."""
+
+    taints: Sequence[Taint]
+    labels: Mapping[str, str | None]
+    episode: int
+    cordon: bool | None = None
+    revision: int = 0
+
+
+@dataclass
+class _Changes:
+    """A patch as it grows."""
+
+    labels: dict[str, str | None] = field(default_factory=dict)
+    annotations: dict[str, str | None] = field(default_factory=dict)
+    spec: dict[str, Any] = field(default_factory=dict)
 
 
 def cluster_node(document: Json) -> ClusterNode:
     """Return what a node's life needs of its Node object; a missing condition counts as not ready."""
     metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
     info = status.get("nodeInfo") or {}
-    conditions = {row.get("type"): row.get("status") for row in status.get("conditions") or ()}
+    conditions = {row.get("type"): row for row in status.get("conditions") or ()}
     labels = metadata.get("labels") or {}
     return ClusterNode(
         name=metadata["name"],
         uid=metadata["uid"],
-        ready=conditions.get("Ready") == "True",
+        ready=conditions.get("Ready", {}).get("status") == "True",
         schedulable=not spec.get("unschedulable", False),
         boot_id=info.get("bootID", ""),
         machine_id=info.get("machineID", ""),
@@ -35,29 +62,61 @@ def cluster_node(document: Json) -> ClusterNode:
         labels=dict(labels),
         annotations=dict(metadata.get("annotations") or {}),
         resource_version=metadata["resourceVersion"],
+        milestone=_CAPITAL.sub(r"_\1", conditions.get(CONDITION, {}).get("reason", "")).lower(),
     )
 
 
-def projection_patch(
-    document: Json, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int
-) -> Json | None:
-    """Return the merge patch that leaves exactly these of our taints and labels; None when the node has them."""
+def stale(document: Json, wanted: Wanted) -> str:
+    """Return what the Node was written for when that is later than what is wanted; empty when it is not."""
+    annotations = document["metadata"].get("annotations") or {}
+    episode, revision = int(annotations.get(EPISODE, 0)), int(annotations.get(REVISION, 0))
+    if episode > wanted.episode:
+        return f"episode {episode} and this is episode {wanted.episode}"
+    if wanted.revision and revision > wanted.revision:
+        return f"move {revision} and this is move {wanted.revision}"
+    return ""
+
+
+def projection_patch(document: Json, wanted: Wanted) -> Json | None:
+    """Return the merge patch that makes the Node show what is wanted; None when it does. Others' taints stay."""
     metadata, spec = document["metadata"], document.get("spec") or {}
     carried = list(spec.get("taints") or ())
-    wanted = [*(row for row in carried if not row["key"].startswith(OURS)), *_ours(carried, taints)]
-    current = metadata.get("labels") or {}
-    changed = {key: value for key, value in labels.items() if current.get(key) != value}
-    same_episode = (metadata.get("annotations") or {}).get(EPISODE) == str(episode)
-    if _same(carried, wanted) and not changed and same_episode:
+    taints = [*(row for row in carried if not row["key"].startswith(OURS)), *_ours(carried, wanted.taints)]
+    current, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    changes = _Changes(labels={key: value for key, value in wanted.labels.items() if current.get(key) != value})
+    if not _same(carried, taints):
+        changes.spec["taints"] = taints
+    numbers = {EPISODE: str(wanted.episode), **({REVISION: str(wanted.revision)} if wanted.revision else {})}
+    changes.annotations.update({key: value for key, value in numbers.items() if annotations.get(key) != value})
+    _cordon(changes, wanted, annotations, cordoned=bool(spec.get("unschedulable", False)))
+    if not (changes.labels or changes.annotations or changes.spec):
         return None
+    numbered = {"resourceVersion": metadata["resourceVersion"]}
     return {
-        "metadata": {
-            "resourceVersion": metadata["resourceVersion"],
-            "labels": changed,
-            "annotations": {EPISODE: str(episode)},
-        },
-        "spec": {"taints": wanted},
+        "metadata": {**numbered, "labels": changes.labels, "annotations": changes.annotations},
+        "spec": changes.spec,
     }
+
+
+def condition_patch(milestone: str, message: str, now: str) -> Json:
+    """Return the strategic merge patch of the status; conditions merge by their type."""
+    # The API wants a reason in capitals and one word: in_service is InService.
+    reason = "".join(word.capitalize() for word in milestone.split("_"))
+    row = {"type": CONDITION, "status": "True", "reason": reason, "message": message}
+    return {"status": {"conditions": [{**row, "lastHeartbeatTime": now, "lastTransitionTime": now}]}}
+
+
+def _cordon(changes: _Changes, wanted: Wanted, annotations: Json, *, cordoned: bool) -> None:
+    """Cordon and own it; uncordon only what is ours. A node that somebody cordoned before stays theirs."""
+    ours = CORDONED in annotations
+    if wanted.cordon and not cordoned:
+        changes.spec["unschedulable"] = True
+        if not ours:
+            changes.annotations[CORDONED] = str(wanted.episode)
+    elif wanted.cordon is False and ours:
+        changes.annotations[CORDONED] = None
+        if cordoned:
+            changes.spec["unschedulable"] = None
 
 
 def _ours(carried: Sequence[Json], taints: Sequence[Taint]) -> list[Json]:

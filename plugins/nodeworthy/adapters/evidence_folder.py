@@ -12,6 +12,10 @@ from nodeworthy.evidence.canonical import sha256_hex
 from nodeworthy.evidence.measurements import EvidenceReference
 
 
+WRITING = ".writing-"
+"""How the name of a file begins that is not whole yet."""
+
+
 def checked(path: str) -> PurePosixPath:
     """Return a path below the store's root. Raises Refused for one that leads out of it."""
     parts = PurePosixPath(path)
@@ -67,6 +71,16 @@ class FolderStore:
             raise Transient(f"Evidence {reference.path} could not be read ({error}).") from error
         return proven(reference, content)
 
+    def files(self, prefix: str) -> dict[str, int]:
+        """Return the size in bytes of every file below a folder, by its path."""
+        folder = self._root / checked(prefix)
+        found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(WRITING))
+        return {str(path.relative_to(self._root)): path.stat().st_size for path in found}
+
+    def remove(self, path: str) -> None:
+        """Remove one file. Absent already is success."""
+        (self._root / checked(path)).unlink(missing_ok=True)
+
     def url(self, reference: EvidenceReference) -> str:
         """Return an address that an operator can open."""
         return (self._root.absolute() / checked(reference.path)).as_uri()
@@ -76,7 +90,7 @@ def _write_once(target: Path, content: bytes) -> None:
     """Write beside the target, then link it there: a link never replaces a file, and a crash leaves no half one."""
     if target.exists():
         return
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".writing-")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=WRITING)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

@@ -50,6 +50,29 @@ class ObjectStore:
             raise Transient(f"Evidence {reference.path} could not be read from {self._root} ({error}).") from error
         return proven(reference, content)
 
+    def files(self, prefix: str) -> dict[str, int]:
+        """Return the size in bytes of every file below a folder, by its path."""
+        if self._folder is not None:
+            return self._folder.files(prefix)
+        root = self._at(".")
+        try:
+            found = [path for path in self._at(prefix).rglob("*") if path.is_file()]
+            return {str(path.relative_to(root)): int(path.stat().st_size) for path in found}
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise Transient(f"Evidence below {prefix} could not be listed in {self._root} ({error}).") from error
+
+    def remove(self, path: str) -> None:
+        """Remove one file. Absent already is success."""
+        if self._folder is not None:
+            self._folder.remove(path)
+            return
+        try:
+            self._at(path).unlink(missing_ok=True)
+        except OSError as error:
+            raise Transient(f"Evidence {path} could not be removed from {self._root} ({error}).") from error
+
     def url(self, reference: EvidenceReference) -> str:
         """Return an address that an operator can open."""
         return self._folder.url(reference) if self._folder is not None else f"{self._root}/{checked(reference.path)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from nodeworthy.lifecycle.fleet import FleetNode
@@ -132,3 +132,32 @@ class Report:
     kind: str = "fault"
     facts: Mapping[str, Any] = field(default_factory=dict)
     overtakes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One class of evidence: files whose name matches `pattern` are kept this long after their episode closed."""
+
+    name: str
+    pattern: str
+    keep: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The operator's rules of housekeeping, from `include/housekeeping.yaml`."""
+
+    absent_limit_percent: float
+    """More of the known nodes than this gone at once is a mistake in reading, not a fact about each of them."""
+    absent_limit_nodes: int
+    """Fewer than this are believed whatever their share."""
+    writes_per_run: int
+    audit_round: timedelta
+    """Within this time every chain is verified once."""
+    audit_whole: timedelta
+    """So often the whole ledger is verified at once."""
+    checkpoint_every: timedelta
+    retention_every: timedelta
+    remove: bool
+    """False only says what would be removed."""
+    evidence: tuple[Kept, ...]

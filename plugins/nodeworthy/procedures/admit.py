@@ -16,9 +16,11 @@ from nodeworthy.procedures.effect import PROVEN, Case
 from nodeworthy.procedures.outcome import Done
 from nodeworthy.procedures.plan import OBSERVE
 from nodeworthy.procedures.progress import begin
+from nodeworthy.procedures.projection import show
 
 EVENT = "admit"
 ADMISSION = "admission"
+IN_SERVICE = "in_service"
 
 
 def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
@@ -35,6 +37,7 @@ def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
     newest = case.newest(ADMISSION, EVENT)
     if newest is not None:
         case.settle(newest, PROVEN, {"uid": admitted.uid, "resource_version": admitted.resource_version})
+    work.ledger.release(lease, close=True, reason="")
     summary = f"{node.name} is in service: none of our taints is left and it carries the qualified label."
     work.say(summary)
     return Done(summary, {"node_uid": admitted.uid})
@@ -67,20 +70,18 @@ def _same_boot(case: Case) -> ClusterNode:
 def _project(case: Case) -> ClusterNode:
     """Take our taints off, put the label on, and prove both by reading."""
     name = case.node.name
-    projection = case.work.library.lifecycle().projection("in_service")
+    show(name, case.work)
     seen = case.work.cluster.node(name)
-    if seen is None or not _shows(seen, projection, case):
-        case.work.cluster.project(name, taints=projection.taints, labels=projection.labels, episode=case.lease.episode)
-        seen = case.work.cluster.node(name)
-    if seen is None or not _shows(seen, projection, case):
+    if seen is None or not shows(seen, case.work.library.lifecycle().projection(IN_SERVICE), case.work):
         raise OutcomeUnknown(
             f"{name} was admitted and its Node does not show it: look at its taints and labels, then clear this task."
         )
     return seen
 
 
-def _shows(seen: ClusterNode, projection: Projection, case: Case) -> bool:
-    lifecycle = case.work.library.lifecycle()
+def shows(seen: ClusterNode, projection: Projection, work: Work) -> bool:
+    """Tell whether a Node carries exactly the projection's taints of ours, and its labels."""
+    lifecycle = work.library.lifecycle()
     ours = {taint.key for row in lifecycle.milestones for taint in row.projection.taints}
     carried = {taint.key for taint in seen.taints} & ours
     labels = all(seen.labels.get(key) == value for key, value in projection.labels.items())

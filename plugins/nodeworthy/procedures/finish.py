@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nodeworthy.evidence.verdicts import Verdict
 from nodeworthy.lifecycle.records import Lease, NodeRecord
 from nodeworthy.ports import Work
+from nodeworthy.procedures.projection import show
 
 DESTINATION = "standby"
 REFUSED_BY_PERSON = "The plan was refused"
@@ -47,9 +48,7 @@ def finish(take_lease: Callable[[], Lease], record: NodeRecord, work: Work) -> E
         lease = take_lease()
         if not arrived(record, work):
             work.ledger.advance(lease, "enter_standby", {})
-        milestone = work.ledger.nodes([name])[0].milestone
-        projection = lifecycle.projection(milestone)
-        work.cluster.project(name, taints=projection.taints, labels=projection.labels, episode=lease.episode)
+        show(name, work)
         work.ledger.release(lease, close=True, reason="")
     return End(True, False, f"{name} is proven spare capacity: standby, tainted until it is admitted.")
 

@@ -6,6 +6,7 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import Work
 from nodeworthy.procedures.outcome import Done
+from nodeworthy.procedures.projection import show
 
 QUARANTINED = "quarantined"
 
@@ -13,10 +14,13 @@ QUARANTINED = "quarantined"
 def isolate(lease: Lease, node: FleetNode, work: Work, *, reason: str) -> Done:
     """Taint the node and move it to quarantine. The taint comes first: a crash in between errs on the safe side."""
     projection = work.library.lifecycle().projection(QUARANTINED)
-    if work.cluster.node(node.name) is not None:
+    there = work.cluster.node(node.name) is not None
+    if there:
         work.cluster.project(node.name, taints=projection.taints, labels=projection.labels, episode=lease.episode)
         work.say(f"Node {node.name} carries {', '.join(taint.key for taint in projection.taints)}.")
     work.ledger.advance(lease, "quarantine", {"reason": reason})
+    if there:
+        show(node.name, work)
     summary = f"{node.name} is quarantined: {reason}"
     work.say(summary)
     return Done(summary, {"reason": reason})

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.records import Effect
-from nodeworthy.lifecycle.upkeep import DeadLease, Identity, Limit, Notice, Orphan, Overdue, Report, Standing
+from nodeworthy.lifecycle.upkeep import DeadLease, Identity, Limit, Notice, Orphan, Overdue, Report, Rules, Standing
 from nodeworthy.ports import Work
 
 
@@ -77,32 +77,6 @@ class Shelf(Protocol):
 
     def remove(self, path: str) -> None:
         """Remove one file. Absent already is success."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """One class of evidence: files whose name matches `pattern` are kept this long after their episode closed."""
-
-    name: str
-    pattern: str
-    keep: timedelta | None
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The operator's rules of housekeeping, from `include/housekeeping.yaml`."""
-
-    absent_limit_percent: float
-    """More of the known nodes than this gone at once is a mistake in reading, not a fact about each of them."""
-    absent_limit_nodes: int
-    """Fewer than this are believed whatever their share."""
-    writes_per_run: int
-    audit_round: timedelta
-    """Within this time every chain is verified once."""
-    retention_every: timedelta
-    remove: bool
-    """False only says what would be removed."""
-    evidence: tuple[Kept, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodeworthy.adapters.cluster_kubernetes_nodes import cluster_node, projection_patch
+from nodeworthy.adapters.cluster_kubernetes_nodes import Wanted, cluster_node, projection_patch, stale
 from nodeworthy.ports import Taint
 
 STANDBY = Taint("nodeworthy.dev/standby", "NoSchedule")
@@ -36,7 +36,7 @@ CORDON_ROW = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule",
 
 def test_our_taints_are_swapped_in_one_write_and_others_stay() -> None:
     """Unqualified goes, standby comes, the node controller's taint keeps its time."""
-    patch = projection_patch(document(UNQUALIFIED_ROW, CORDON_ROW), [STANDBY], {QUALIFIED: None}, 3)
+    patch = projection_patch(document(UNQUALIFIED_ROW, CORDON_ROW), Wanted([STANDBY], {QUALIFIED: None}, 3))
     assert patch == {
         "metadata": {
             "resourceVersion": "77",
@@ -49,7 +49,7 @@ def test_our_taints_are_swapped_in_one_write_and_others_stay() -> None:
 
 def test_admission_takes_our_taints_and_adds_the_label_together() -> None:
     """No moment lies between the two."""
-    patch = projection_patch(document(UNQUALIFIED_ROW), [], {QUALIFIED: "true"}, 3)
+    patch = projection_patch(document(UNQUALIFIED_ROW), Wanted([], {QUALIFIED: "true"}, 3))
     assert patch is not None
     assert patch["spec"]["taints"] == []
     assert patch["metadata"]["labels"] == {QUALIFIED: "true"}
@@ -57,7 +57,7 @@ def test_admission_takes_our_taints_and_adds_the_label_together() -> None:
 
 def test_a_label_that_must_be_absent_is_removed() -> None:
     """None in a merge patch deletes."""
-    patch = projection_patch(document(UNQUALIFIED_ROW, labels={QUALIFIED: "true"}), [], {QUALIFIED: None}, 3)
+    patch = projection_patch(document(UNQUALIFIED_ROW, labels={QUALIFIED: "true"}), Wanted([], {QUALIFIED: None}, 3))
     assert patch is not None
     assert patch["metadata"]["labels"] == {QUALIFIED: None}
 
@@ -65,13 +65,13 @@ def test_a_label_that_must_be_absent_is_removed() -> None:
 def test_what_is_as_it_should_be_is_not_written() -> None:
     """A repeated projection is no write, whatever the order of the list."""
     row = {"key": "nodeworthy.dev/standby", "effect": "NoSchedule"}
-    assert projection_patch(document(row, CORDON_ROW, episode="3"), [STANDBY], {QUALIFIED: None}, 3) is None
+    assert projection_patch(document(row, CORDON_ROW, episode="3"), Wanted([STANDBY], {QUALIFIED: None}, 3)) is None
 
 
 def test_a_new_episode_is_written_even_when_nothing_else_changes() -> None:
     """The annotation fences later writers."""
     row = {"key": "nodeworthy.dev/standby", "effect": "NoSchedule"}
-    assert projection_patch(document(row, episode="2"), [STANDBY], {}, 3) is not None
+    assert projection_patch(document(row, episode="2"), Wanted([STANDBY], {}, 3)) is not None
 
 
 def test_a_node_is_read_with_its_identity() -> None:
@@ -89,3 +89,57 @@ def test_a_node_that_never_reported_is_not_ready() -> None:
     node = cluster_node({"metadata": {"name": "x", "uid": "u", "resourceVersion": "1"}})
     assert not node.ready
     assert node.boot_id == ""
+
+
+def held(**wanted: Any) -> Wanted:
+    """A projection that cordons, under move 9 of episode 3."""
+    return Wanted((), {}, 3, **{"cordon": True, "revision": 9, **wanted})
+
+
+def test_a_cordon_of_ours_is_owned() -> None:
+    """The annotation says whose it is, so that we may undo it later."""
+    patch = projection_patch(document(episode="3"), held())
+    assert patch is not None
+    assert patch["spec"] == {"unschedulable": True}
+    assert patch["metadata"]["annotations"] == {"nodeworthy.dev/revision": "9", "nodeworthy.dev/cordoned": "3"}
+
+
+def test_a_cordon_of_somebody_else_is_neither_claimed_nor_undone() -> None:
+    """A node that was cordoned before us stays theirs: no annotation, and no uncordon."""
+    theirs = document(episode="3")
+    theirs["spec"]["unschedulable"] = True
+    claimed = projection_patch(theirs, held())
+    assert claimed is not None
+    assert claimed["spec"] == {}
+    assert claimed["metadata"]["annotations"] == {"nodeworthy.dev/revision": "9"}
+    undone = projection_patch(theirs, held(cordon=False))
+    assert undone is not None
+    assert undone["spec"] == {}
+
+
+def test_only_our_own_cordon_is_undone() -> None:
+    """With the annotation the cordon goes, and the annotation with it."""
+    ours = document(episode="3")
+    ours["spec"]["unschedulable"] = True
+    ours["metadata"]["annotations"]["nodeworthy.dev/cordoned"] = "3"
+    patch = projection_patch(ours, held(cordon=False))
+    assert patch is not None
+    assert patch["spec"] == {"unschedulable": None}
+    assert patch["metadata"]["annotations"]["nodeworthy.dev/cordoned"] is None
+
+
+def test_an_overtaken_move_is_stale() -> None:
+    """A later move of the same episode was written; a write without a number is fenced by its episode alone."""
+    later = document(episode="3")
+    later["metadata"]["annotations"]["nodeworthy.dev/revision"] = "12"
+    assert stale(later, held()) == "move 12 and this is move 9"
+    assert stale(later, held(revision=12)) == ""
+    assert stale(later, held(revision=0)) == ""
+    assert stale(later, Wanted((), {}, 2, revision=99)) == "episode 3 and this is episode 2"
+
+
+def test_the_milestone_is_read_from_its_condition() -> None:
+    """InService is in_service."""
+    raw = document()
+    raw["status"]["conditions"].append({"type": "NodeworthyMilestone", "status": "True", "reason": "InService"})
+    assert cluster_node(raw).milestone == "in_service"

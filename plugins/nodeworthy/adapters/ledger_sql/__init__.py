@@ -6,17 +6,16 @@ Each part lives in the file of its name; this one puts them together. `upgrade(u
 from __future__ import annotations
 
 from nodeworthy.adapters.ledger_sql.checkpoints import Checkpoints
-from nodeworthy.adapters.ledger_sql.effects import Effects
-from nodeworthy.adapters.ledger_sql.episodes import Episodes
 from nodeworthy.adapters.ledger_sql.migrate import upgrade
-from nodeworthy.adapters.ledger_sql.moves import Moves
 from nodeworthy.adapters.ledger_sql.nodes import Nodes
+from nodeworthy.adapters.ledger_sql.signals import Signals
+from nodeworthy.adapters.ledger_sql.upkeep import Upkeep
 
 __all__ = ["SqlLedger", "upgrade"]
 
 
-class SqlLedger(Nodes, Episodes, Effects, Moves, Checkpoints):
-    """Implements `ports.Ledger`. One object per process; its methods may be called from many threads.
+class SqlLedger(Signals, Upkeep, Nodes, Checkpoints):
+    """Implements `ports.Ledger` and `procedures.upkeep.Upkeep`. One object per process, for many threads.
 
     Raises Refused for what a rule forbids, Transient when the database is busy or away, and Permanent when its tables
     are not this version's.

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.budgets import Absences
 from nodeworthy.adapters.ledger_sql.judgements import Judgements
+from nodeworthy.adapters.ledger_sql.outbox import Outbox
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.measurements import EvidenceReference
@@ -23,13 +24,13 @@ from nodeworthy.lifecycle.rows import CERTIFICATE
 _OWN_WILL: Final = frozenset(guard.__name__ for guard in VOLUNTARY if guard is not automation_allowed)
 
 
-class Moves(Absences, Judgements):
+class Moves(Absences, Judgements, Outbox):
     """The part of the ledger that moves nodes."""
 
     def advance(
         self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None
     ) -> Moved:
-        """Move the node by the lifecycle table; transition, evidence, what it voids and audit in one transaction.
+        """Move the node by the table; transition, evidence, what it voids, outbox and audit in one transaction.
 
         An event that is done already returns Moved to itself and writes nothing. A refusal is kept as the node's reason
         and raised as Refused, word for word.
@@ -96,6 +97,8 @@ class Moves(Absences, Judgements):
         connection.execute(sa.insert(schema.transitions).values(**row, **ends, at=now))
         state = {"milestone": moved.to, "since": now, "reason": str(facts.get("reason", ""))}
         self._update_node(connection, node, state)
+        self._tell(connection, node, lease.episode, moved.to)
+        self._identify(connection, node.serial, facts)
         self._follow(connection, node, lease, (moved, str(facts.get("reason", ""))))
         told = {"episode": lease.episode, "run": lease.run, "event": moved.event, "from": moved.from_, "to": moved.to}
         self._audit(
