@@ -11,7 +11,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from nodeworthy.lifecycle.automation import automation
 from nodeworthy.lifecycle.path import onboarding_stages
+from nodeworthy.lifecycle.policy import Policy
 from nodeworthy.lifecycle.rows import Deadline, Milestone, Projection, Transition
 from nodeworthy.lifecycle.table import Lifecycle
 
@@ -28,8 +30,8 @@ _UNITS: Final = (
 Sources = Mapping[Transition, Sequence[str]]
 
 
-def document(lifecycle: Lifecycle) -> str:
-    """Return the whole page as Markdown; the same table always gives the same text."""
+def document(lifecycle: Lifecycle, policy: Policy) -> str:
+    """Return the whole page as Markdown; the same table and policy always give the same text."""
     sources = _sources(lifecycle.transitions)
     path = {row.row for row in lifecycle.path}
     parts = (
@@ -45,6 +47,10 @@ def document(lifecycle: Lifecycle) -> str:
         "## Transitions",
         "A guard that objects refuses the move with its sentence; approval is asked for before the procedure acts.",
         _transitions(sources),
+        "## Automatic, approved, never",
+        f"By the policy of pool `{policy.pool}`; a pool's own file in `include/policies` may say otherwise, and "
+        "isolation is always allowed. The owner is the team that answers for the row.",
+        _automation(sources, policy),
         "## Stages of a bring-up",
         _stages(lifecycle),
     )
@@ -131,6 +137,18 @@ def _transition(row: Transition, sources: Sequence[str]) -> tuple[str, ...]:
     from_ = ", ".join(f"`{source}`" for source in sources)
     risk = (row.risk.value, row.approval or "-")
     return from_, f"`{row.event}`", f"`{row.to}`", row.procedure, *risk, *(", ".join(names) or "-" for names in words)
+
+
+def _automation(sources: Sources, policy: Policy) -> str:
+    heads = ("event", "to", "from", "by itself", "why", "owner")
+    return _table(heads, (_answer(row, found, policy) for row, found in sources.items()))
+
+
+def _answer(row: Transition, sources: Sequence[str], policy: Policy) -> tuple[str, ...]:
+    from_ = ", ".join(f"`{source}`" for source in sources) if len(sources) < MANY else f"{len(sources)} milestones"
+    answer = automation(row, policy)
+    owner = row.owner.replace("_", " ")
+    return f"`{row.event}`", f"`{row.to}`", from_, answer.automation.value, answer.why, owner
 
 
 def _stages(lifecycle: Lifecycle) -> str:

@@ -25,7 +25,9 @@ _MILESTONE_KEYS: Final = frozenset(
     (*_MILESTONE_NEEDS, "because", "at_deadline", "if_interrupted", "initial", "final"),
 )
 _TRANSITION_NEEDS: Final = ("from", "event", "to", "procedure", "risk")
-_TRANSITION_KEYS: Final = frozenset((*_TRANSITION_NEEDS, "guards", "approval", "proof", "voids", "grants", "stage"))
+_TRANSITION_KEYS: Final = frozenset(
+    (*_TRANSITION_NEEDS, "guards", "approval", "proof", "voids", "grants", "stage", "owner")
+)
 
 
 def rows(mapping: Mapping[str, Any], table: str) -> Sequence[Mapping[str, Any]]:
@@ -83,6 +85,7 @@ def transitions(row: Mapping[str, Any]) -> tuple[Transition, ...]:
             voids=_words(row, "voids", named),
             grants=grants,
             stage=str(row.get("stage", "")),
+            owner=str(row.get("owner", "platform")),
         )
         for source in sources
     )

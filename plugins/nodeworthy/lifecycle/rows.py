@@ -91,7 +91,10 @@ class Milestone:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One edge. `stage` marks the onboarding path; `grants` is the scope whose judgement leads to it."""
+    """One edge. `stage` marks the onboarding path; `grants` is the scope whose judgement leads to it.
+
+    `owner` is the team that answers for it: platform, tenant (whose work has to leave) or data_centre.
+    """
 
     from_: str
     event: str
@@ -104,6 +107,7 @@ class Transition:
     voids: tuple[str, ...] = ()
     grants: Scope | None = None
     stage: str = ""
+    owner: str = "platform"
 
     @property
     def voided_scopes(self) -> frozenset[Scope]:

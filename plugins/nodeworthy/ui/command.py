@@ -111,7 +111,9 @@ def _release(given: argparse.Namespace) -> None:
 
 def _documents(_: argparse.Namespace) -> None:
     from nodeworthy.lifecycle.diagram import document
+    from nodeworthy.lifecycle.policy import Policy
 
+    library = wiring().library
     target = Path(REPOSITORY / "docs" / "lifecycle.md")
-    target.write_text(document(wiring().library.lifecycle()))
+    target.write_text(document(library.lifecycle(), Policy.from_document(library.policy("default"))))
     print(f"Wrote {target.name}.")
