@@ -3,7 +3,8 @@
 ``NODEWORTHY_PLAN`` holds the plan, ``NODEWORTHY_OUTPUT`` the folder (default ``/airflow/xcom``).
 Exit codes: 0 the plan was run and the result written, whatever the figures; 2 the plan is not
 usable; 3 the result could not be written; 4 the probe was asked to end before the last test
-(the result is written and says which tests were skipped).
+(the result is written and says which tests were skipped). ``parse KIND FILE`` runs nothing and
+reads a tool's output that is already there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from . import bundle
+from .content import command as content_command
 from .host import read_host
 from .journal import Journal
 from .plan import PlanRefused, read_plan
@@ -37,6 +39,8 @@ class _StopFlag:
 
 def main() -> int:
     """Run the plan; see the module for the exit codes."""
+    if sys.argv[1:2] == ["parse"]:
+        return content_command.main(sys.argv[2:])
     try:
         plan = read_plan(os.environ.get("NODEWORTHY_PLAN"))
     except PlanRefused as refused:

@@ -1,0 +1,31 @@
+"""The fault catalogues and the rules for content of `include/faults/`, checked against their schemas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nodeworthy.adapters.library_yaml_files import read
+from nodeworthy.evidence.findings import Catalogue, catalogue_from_documents
+from nodeworthy.qualification.content_rules import ContentRules, rules_from_documents
+
+_TABLES = ("xid", "sxid", "dcgm")
+
+
+class FaultLibrary:
+    """What people wrote below `include/faults`. Raises Permanent with file and line when a file is broken."""
+
+    def __init__(self, include: Path) -> None:
+        self._folder = include / "faults"
+        self._schemas = include / "schemas"
+
+    def catalogue(self) -> Catalogue:
+        """All tables of faults and the policy over them."""
+        tables = [read(self._folder / f"{name}.json", self._schemas, "faults-1") for name in _TABLES]
+        policy = read(self._folder / "policy.yaml", self._schemas, "fault-policy-1")
+        nvlink = read(self._folder / "nvlink5.json", self._schemas, "nvlink5-1")
+        return catalogue_from_documents(tables, policy, nvlink)
+
+    def rules(self) -> ContentRules:
+        """The rules for verdicts by content."""
+        content = read(self._folder / "content.yaml", self._schemas, "content-rules-1")
+        return rules_from_documents(content, read(self._folder / "physics.yaml", self._schemas, "physics-1"))

@@ -1,0 +1,245 @@
+"""Fault catalogues: what a code of a driver, a switch or a diagnostic means, and who says otherwise.
+
+The tables are data (`include/faults/`). A source's position and ours are compared by stance alone: does the event by
+itself call for a repair, or not. What the driver announces (Xid 154) outranks every table; an unknown code is unknown
+and never harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from nodeworthy.evidence.verdicts import Verdict
+
+
+class Stance(StrEnum):
+    """Whether an event alone calls for a repair."""
+
+    TOLERATE = "tolerate"
+    ACT = "act"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a recommended action means: for a verdict, and for the operator."""
+
+    name: str
+    verdict: Verdict
+    stance: Stance
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One entry of a catalogue; `positions` are the words of the sources, by source."""
+
+    kind: str
+    code: str
+    name: str
+    category: str
+    action: str
+    fatal: str = ""
+    severity: str = ""
+    positions: Mapping[str, str] = field(default_factory=dict)
+    applies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How codes of some kinds are decided; `verdict` overrides the action's."""
+
+    kinds: tuple[str, ...]
+    codes: tuple[str, ...]
+    sentence: str
+    verdict: Verdict | None = None
+
+    def covers(self, kind: str, code: str) -> bool:
+        """Whether the rule is about that code."""
+        return kind in self.kinds and (code in self.codes or "*" in self.codes)
+
+
+@dataclass(frozen=True, slots=True)
+class NvlinkRow:
+    """One row of NVIDIA's table for Xid 144 to 150; patterns are of 32 bits, highest first, `-` is any."""
+
+    xid: str
+    unit: str
+    patterns: tuple[str, ...]
+    status: tuple[int, ...]
+    action: str
+    investigate: str
+    severity: str
+    second_patterns: tuple[str, ...] = ()
+    second_action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An entry with the rule that decides it and the sources that take the other stance."""
+
+    kind: str
+    code: str
+    fault: Fault | None
+    action: Action
+    verdict: Verdict
+    rule: str
+    disagree: Mapping[str, str]
+    decoded: NvlinkRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All tables of faults. Codes are text without leading zeros; DCGM's may be given by name."""
+
+    faults: Mapping[tuple[str, str], Fault]
+    actions: Mapping[str, Action]
+    recovery: Mapping[str, str]
+    rules: Sequence[Rule]
+    nvlink: Sequence[NvlinkRow]
+    tolerant: Sequence[re.Pattern[str]]
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def fault(self, kind: str, code: str) -> Fault | None:
+        """The entry of a code, or None; a DCGM error may be named with or without its prefix."""
+        found = self.faults.get((kind, code))
+        if found is None and kind == "dcgm":
+            wanted = {code.upper(), f"DCGM_FR_{code.upper()}"}
+            return next(
+                (fault for (own, _), fault in self.faults.items() if own == kind and fault.name in wanted), None
+            )
+        return found
+
+    def explain(self, kind: str, code: str, details: Mapping[str, object] | None = None) -> Explanation:
+        """What a code means; `details` are the words beside it (recovery action, NVLink5 words, printed severity)."""
+        details = details or {}
+        fault = self.fault(kind, code)
+        code = fault.code if fault else code
+        decoded = self.decode(code, details) if kind == "xid" else None
+        action = self.actions[self._action(fault, details, decoded)]
+        rule = next((rule for rule in self.rules if rule.covers(kind, code)), None)
+        verdict = rule.verdict if rule and rule.verdict else action.verdict
+        if kind == "sxid" and str(details.get("severity", "")).lower() == "fatal":
+            verdict = Verdict.FAIL
+        if fault is None:
+            verdict = Verdict.INCOMPLETE if verdict is Verdict.PASS else verdict
+        sentence = rule.sentence if rule else "no rule is written for this kind"
+        return Explanation(kind, code, fault, action, verdict, sentence, self._disagree(fault, action), decoded)
+
+    def decode(self, xid: str, details: Mapping[str, object]) -> NvlinkRow | None:
+        """The row of the NVLink5 table for the words of an Xid 144 to 150, or None."""
+        words = details.get("words")
+        if not isinstance(words, list | tuple) or len(words) < 2:
+            return None
+        try:
+            information, status = (int(str(word), 16) for word in words[:2])
+        except ValueError:
+            return None
+        unit = str(details.get("unit", ""))
+        fitting = [row for row in self.nvlink if row.xid == xid and _fits(row, information, status)]
+        named = [row for row in fitting if set(unit.split("/")) & set(row.unit.split("/"))]
+        return next(iter(named or fitting), None)
+
+    def _action(self, fault: Fault | None, details: Mapping[str, object], decoded: NvlinkRow | None) -> str:
+        announced = details.get("recovery_action")
+        if announced is not None:
+            return self.recovery.get(str(announced), "contact_support")
+        if decoded is not None:
+            return decoded.action if decoded.action in self.actions else "contact_support"
+        if fault is None:
+            return "contact_support"
+        return fault.action if fault.action in self.actions else "contact_support"
+
+    def _disagree(self, fault: Fault | None, action: Action) -> dict[str, str]:
+        if fault is None:
+            return {}
+        return {source: words for source, words in fault.positions.items() if self.stance(words) is not action.stance}
+
+    def stance(self, words: str) -> Stance:
+        """Whether a source's words call for a repair."""
+        return Stance.TOLERATE if any(pattern.search(words) for pattern in self.tolerant) else Stance.ACT
+
+
+def _fits(row: NvlinkRow, information: int, status: int) -> bool:
+    bits = format(information & 0xFFFFFFFF, "032b")
+    patterns = (*row.patterns, *row.second_patterns)
+    return (not row.status or status in row.status) and any(_matches(pattern, bits) for pattern in patterns)
+
+
+def _matches(pattern: str, bits: str) -> bool:
+    return len(pattern) == len(bits) and all(want in ("-", bit) for want, bit in zip(pattern, bits, strict=True))
+
+
+def catalogue_from_documents(
+    tables: Sequence[Mapping[str, object]], policy: Mapping[str, object], nvlink: Mapping[str, object]
+) -> Catalogue:
+    """The catalogue of checked documents (`include/schemas/faults-1.json`, `fault-policy-1.json`, `nvlink5-1.json`)."""
+    faults = {}
+    for table in tables:
+        kind = str(table["kind"])
+        for code, entry in _mapping(table["entries"]).items():
+            faults[kind, code] = _fault(kind, code, _mapping(entry))
+    actions = {name: _action(name, _mapping(entry)) for name, entry in _mapping(policy["actions"]).items()}
+    return Catalogue(
+        faults=faults,
+        actions=actions,
+        recovery={
+            number: str(_mapping(entry)["action"]) for number, entry in _mapping(policy["recovery_actions"]).items()
+        },
+        rules=tuple(_rule(_mapping(entry)) for entry in _sequence(policy["rules"])),
+        nvlink=tuple(_row(_mapping(entry)) for entry in _sequence(nvlink["rows"])),
+        tolerant=tuple(re.compile(str(word)) for word in _sequence(policy["tolerant_words"])),
+        sources={str(table["kind"]): str(table["source"]) for table in (*tables, {**nvlink, "kind": "nvlink5"})},
+    )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _sequence(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _fault(kind: str, code: str, entry: Mapping[str, object]) -> Fault:
+    return Fault(
+        kind=kind,
+        code=code,
+        name=str(entry["name"]),
+        category=str(entry["class"]),
+        action=str(entry["action"]),
+        fatal=str(entry.get("fatal", "")),
+        severity=str(entry.get("severity", "")),
+        positions={source: str(words) for source, words in _mapping(entry["positions"]).items()},
+        applies=tuple(map(str, _sequence(entry.get("applies")))),
+    )
+
+
+def _action(name: str, entry: Mapping[str, object]) -> Action:
+    return Action(name, Verdict(str(entry["verdict"])), Stance(str(entry["stance"])), str(entry["advice"]))
+
+
+def _rule(entry: Mapping[str, object]) -> Rule:
+    verdict = entry.get("verdict")
+    return Rule(
+        kinds=tuple(map(str, _sequence(entry["kinds"]))),
+        codes=tuple(map(str, _sequence(entry["codes"]))),
+        sentence=str(entry["rule"]),
+        verdict=Verdict(str(verdict)) if verdict else None,
+    )
+
+
+def _row(entry: Mapping[str, object]) -> NvlinkRow:
+    return NvlinkRow(
+        xid=str(entry["xid"]),
+        unit=str(entry["unit"]),
+        patterns=tuple(map(str, _sequence(entry["patterns"]))),
+        status=tuple(int(str(word), 16) for word in _sequence(entry["status"])),
+        action=str(entry["action"]),
+        investigate=str(entry["investigate"]),
+        severity=str(entry["severity"]),
+        second_patterns=tuple(map(str, _sequence(entry.get("second_patterns")))),
+        second_action=str(entry.get("second_action", "")),
+    )

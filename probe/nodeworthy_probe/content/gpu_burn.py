@@ -1,0 +1,100 @@
+"""gpu-burn: progress of each GPU, errors per interval, and the summary at the end.
+
+The error counter starts anew each interval, so all intervals count. Without the summary, without
+100 %, or with fewer GPUs in it than were tested, the burn did not end.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .documents import note_duplicates, note_gaps
+from .sheet import Sheet
+
+TOOL = "gpu-burn"
+_DEVICE = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)", re.MULTILINE)
+_PROGRESS = re.compile(r"(?P<percent>[\d.]+)%\s+proc'd: (?P<done>.*?)\s+errors: (?P<errors>.*?)\s+temps: (?P<temps>[^%\n]*?)"
+                       r"(?=\s*(?:[\d.]+%\s|\n|$|\r))")  # fmt: skip
+_RATE = re.compile(r"^(\d+) \((\d+) Gflop/s\)$")
+_ERRORS = re.compile(r"^(\d+)(?:\s*\((WARNING!|DIED!)\))?$")
+_TEMPERATURE = re.compile(r"^(\d+) C$")
+_TESTED = re.compile(r"Tested (\d+) GPUs?:")
+_RESULT = re.compile(r"^\s+GPU (\d+): (OK|FAULTY)\s*$", re.MULTILINE)
+_TROUBLE = re.compile(r"(Couldn't init.*|.*(?:DIED|No clients are alive|out of memory|Failure during compute).*)")
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read progress and summary."""
+    devices = {int(index): name for index, name, _ in _DEVICE.findall(text)}
+    for index, name in devices.items():
+        sheet.text(f"gpu/{index}", "model", name)
+    note_duplicates(sheet, [uuid for _, _, uuid in _DEVICE.findall(text)], "GPU")
+    head, _, tail = text.partition("Tested ")
+    progress = list(_PROGRESS.finditer(head.replace("\r", "\n")))
+    errors = _progress(progress, sheet)
+    summary = _summary(f"Tested {tail}" if tail else "", devices, sheet)
+    _last(progress, summary, sheet)
+    for gpu, count in enumerate(errors):
+        sheet.number(f"gpu/{gpu}", "errors", count, "count", statistic="sum")
+        if count:
+            sheet.note("correctness/wrong", f"gpu/{gpu}", f"{count} compute errors in all intervals")
+    if trouble := _TROUBLE.search(head):
+        sheet.note("tool/failed", "node", trouble[1])
+
+
+def _progress(progress: list[re.Match[str]], sheet: Sheet) -> list[int]:
+    errors: list[int] = []
+    done_before: tuple[str, str] | None = None
+    for line in progress:
+        cells = [_ERRORS.match(cell.strip()) for cell in line["errors"].split(" - ")]
+        if None in cells:
+            sheet.note("row/unreadable", "file", f"errors cannot be read: {line['errors'][:80]}")
+            continue
+        errors += [0] * (len(cells) - len(errors))
+        if (line["done"], line["errors"]) != done_before:
+            for gpu, cell in enumerate(cells):
+                if done_before is None and cell:
+                    sheet.number(f"gpu/{gpu}", "errors", cell[1], "count", statistic="first")
+                errors[gpu] += int(cell[1]) if cell else 0
+                if cell and cell[2] == "DIED!":
+                    sheet.note("hardware/died", f"gpu/{gpu}", "the burning process died")
+        done_before = (line["done"], line["errors"])
+    return errors
+
+
+def _last(progress: list[re.Match[str]], summary: dict[int, str], sheet: Sheet) -> None:
+    if not progress:
+        sheet.note("document/cut", "file", "no line of progress")
+        return
+    last = progress[-1]
+    if float(last["percent"]) < 100:
+        sheet.note("document/cut", "file", f"the burn stops at {last['percent']} %")
+    rates = [_RATE.match(cell.strip()) for cell in last["done"].split(" - ")]
+    temperatures = [_TEMPERATURE.match(cell.strip()) for cell in last["temps"].split(" - ")]
+    if summary and len({len(rates), len(temperatures), len(summary)}) != 1:
+        sheet.note("row/missing", "file", f"progress of {len(rates)} GPUs, results of {len(summary)}")
+    for gpu, rate in enumerate(rates):
+        speed = sheet.number(f"gpu/{gpu}", "compute_rate", rate[2] if rate else None, "Gflop/s")
+        if speed == 0:
+            sheet.note("invalid/nothing-done", f"gpu/{gpu}", "0 Gflop/s at the end: nothing was computed")
+    for gpu, found in enumerate(temperatures):
+        sheet.number(f"gpu/{gpu}", "temperature", found[1] if found else None, "C")
+
+
+def _summary(tail: str, devices: dict[int, str], sheet: Sheet) -> dict[int, str]:
+    tested = _TESTED.search(tail)
+    results = [(int(gpu), word) for gpu, word in _RESULT.findall(tail + "\n")]
+    if tested is None:
+        sheet.note("document/cut", "file", "the summary is missing")
+        return {}
+    note_duplicates(sheet, [f"gpu/{gpu}" for gpu, _ in results], "the result of")
+    note_gaps(sheet, [gpu for gpu, _ in results], "gpu")
+    if not len(results) == int(tested[1]) or (devices and len(devices) != len(results)):
+        sheet.note(
+            "row/missing", "file", f"{len(results)} results for {tested[1]} tested of {len(devices)} listed GPUs"
+        )
+    for gpu, word in results:
+        sheet.number(f"gpu/{gpu}", "burn_ok", float(word == "OK"), "bool")
+        if word != "OK":
+            sheet.note("hardware/faulty", f"gpu/{gpu}", f"GPU {gpu}: {word}")
+    return dict(results)

@@ -1,0 +1,214 @@
+"""What is odd about a GPU, whichever form of nvidia-smi told it.
+
+Names differ by driver (throttle and event reasons, power draw, remapped rows); ``_NAMES`` holds
+the spellings of each fact, first found wins. Where rows cannot be remapped, retired pages are
+the rule. An idle link at a low generation is no fault; a narrow one needs the SKU to be judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .documents import note_duplicates, uneven
+from .sheet import Sheet
+
+_BROKEN = re.compile(r"ERR!|Unknown Error|GPU is lost|\[?GPU requires reset\]?")
+
+
+@dataclass
+class GpuFacts:
+    """The head of a document and the facts of each GPU by dotted name."""
+
+    attached: str | None
+    driver: str | None
+    cuda: str | None
+    gpus: list[dict[str, str]] = field(default_factory=list)
+
+
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "model": ("product_name",),
+    "uuid": ("uuid", "gpu_uuid"),
+    "serial": ("serial", "serial_number"),
+    "vbios": ("vbios_version",),
+    "temperature": ("temperature.gpu_temp", "temperature.gpu_current_temp"),
+    "slowdown": ("temperature.gpu_temp_slow_threshold", "temperature.gpu_slowdown_temp"),
+    "margin": ("temperature.gpu_temp_tlimit", "temperature.gpu_t_limit_temp"),
+    "power": ("power_readings.power_draw", "gpu_power_readings.power_draw", "gpu_power_readings.instant_power_draw",
+              "gpu_power_readings.average_power_draw", "power_readings.instant_power_draw"),
+    "power_limit": ("power_readings.enforced_power_limit", "gpu_power_readings.current_power_limit",
+                    "gpu_power_readings.power_limit", "power_readings.power_limit"),
+    "pcie_generation": ("pci.pci_gpu_link_info.pcie_gen.current_link_gen", "pci.gpu_link_info.pcie_generation.current"),
+    "pcie_generation_max": ("pci.pci_gpu_link_info.pcie_gen.max_link_gen", "pci.gpu_link_info.pcie_generation.max"),
+    "pcie_width": ("pci.pci_gpu_link_info.link_widths.current_link_width", "pci.gpu_link_info.link_width.current"),
+    "pcie_width_max": ("pci.pci_gpu_link_info.link_widths.max_link_width", "pci.gpu_link_info.link_width.max"),
+    "pcie_replays": ("pci.replay_counter", "pci.replays_since_reset"),
+    "memory_total": ("fb_memory_usage.total",),
+    "rows_remapped_correctable": ("remapped_rows.remapped_row_corr", "remapped_rows.correctable_error"),
+    "rows_remapped_uncorrectable": ("remapped_rows.remapped_row_unc", "remapped_rows.uncorrectable_error"),
+    "remap_pending": ("remapped_rows.remapped_row_pending", "remapped_rows.pending"),
+    "remap_failure": ("remapped_rows.remapped_row_failure", "remapped_rows.remapping_failure_occurred"),
+    "pages_pending": ("retired_pages.pending_retirement", "retired_pages.pending_page_blacklist",
+                      "retired_pages.pending_blacklist"),
+    "pages_single": ("retired_pages.multiple_single_bit_retirement.retired_count", "retired_pages.single_bit_ecc"),
+    "pages_double": ("retired_pages.double_bit_retirement.retired_count", "retired_pages.double_bit_ecc"),
+    "sram_threshold": ("ecc_errors.aggregate.sram_threshold_exceeded",),
+    "fabric_state": ("fabric.state",),
+    "fabric_status": ("fabric.status",),
+    "reset_required": ("gpu_reset_status.reset_required",),
+    "drain_recommended": ("gpu_reset_status.drain_and_reset_recommended",),
+    "recovery_action": ("gpu_recovery_action",),
+    "channel_repair": ("ecc_errors.channel_repair_pending", "channel_repair_pending"),
+    "tpc_repair": ("ecc_errors.tpc_repair_pending", "tpc_repair_pending"),
+    "unrepairable": ("ecc_errors.unrepairable_memory", "unrepairable_memory"),
+}  # fmt: skip
+_NUMBERS = (("temperature", "C"), ("power", "W"), ("power_limit", "W"), ("memory_total", "MiB"), ("pcie_generation", ""),
+            ("pcie_generation_max", ""), ("pcie_width", "x"), ("pcie_width_max", "x"), ("pcie_replays", ""),
+            ("rows_remapped_correctable", ""), ("rows_remapped_uncorrectable", ""), ("pages_single", ""),
+            ("pages_double", ""))  # fmt: skip
+_NEEDED = ("model", "uuid", "temperature", "power", "pcie_generation", "pcie_width", "memory_total", "vbios", "serial")
+_YES = (("remap_pending", "hardware/remap-pending"), ("remap_failure", "hardware/remap-failure"),
+        ("pages_pending", "hardware/retirement-pending"), ("sram_threshold", "hardware/sram-threshold"),
+        ("reset_required", "hardware/reset-required"), ("drain_recommended", "hardware/reset-required"),
+        ("channel_repair", "hardware/repair-pending"), ("tpc_repair", "hardware/repair-pending"),
+        ("unrepairable", "hardware/unrepairable-memory"))  # fmt: skip
+_SLOWDOWNS = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
+_UNKNOWN = frozenset({"N/A", "", "[N/A]", "Not Supported", "None"})
+
+
+def judge(facts: GpuFacts, sheet: Sheet) -> None:
+    """Measurements and notes of all GPUs."""
+    sheet.version = facts.driver
+    if not facts.driver:
+        sheet.note("row/missing", "file", "the driver's version is missing")
+    attached = sheet.number("node", "gpus_attached", facts.attached, "count")
+    sheet.number("node", "gpus", len(facts.gpus), "count")
+    if attached is not None and int(attached) != len(facts.gpus):
+        sheet.note("row/missing", "node", f"{len(facts.gpus)} of {int(attached)} attached GPUs are described")
+    note_duplicates(sheet, [value for gpu in facts.gpus if (value := fact(gpu, "uuid"))], "the GPU")
+    note_duplicates(sheet, [gpu["bus_id"] for gpu in facts.gpus], "the bus address")
+    paths = {f"gpu/{index}": {path for path in gpu if "process" not in path} for index, gpu in enumerate(facts.gpus)}
+    if len({fact(gpu, "model") for gpu in facts.gpus}) == 1:
+        uneven(sheet, paths, "the field")
+    for index, gpu in enumerate(facts.gpus):
+        _gpu(f"gpu/{index}", gpu, sheet)
+
+
+def fact(gpu: Mapping[str, str], name: str) -> str | None:
+    """A fact under any of its spellings; None where the document does not know it."""
+    for path in _NAMES[name]:
+        if path in gpu and gpu[path] not in _UNKNOWN and "deprecated" not in gpu[path]:
+            return gpu[path]
+    return None
+
+
+def _named(gpu: Mapping[str, str], name: str) -> str | None:
+    return next((gpu[path] for path in _NAMES[name] if path in gpu), None)
+
+
+def _gpu(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    for name in ("model", "uuid", "serial", "vbios"):
+        sheet.text(component, name, fact(gpu, name))
+    for name in _NEEDED:
+        if _named(gpu, name) is None:
+            sheet.note("row/missing", component, f"{name} is missing")
+    for name, unit in _NUMBERS:
+        _number(component, name, unit, gpu, sheet)
+    for path, value in gpu.items():
+        if _BROKEN.search(value):
+            sheet.note("hardware/driver-error", component, f"{path}: {value}")
+    for name, code in _YES:
+        if (fact(gpu, name) or "No") not in ("No", "Inactive", "False", "0"):
+            sheet.note(code, component, f"{name} is {fact(gpu, name)}")
+    _repair(component, gpu, sheet)
+    _slowdowns(component, gpu, sheet)
+    _ecc(component, gpu, sheet)
+    _thermal(component, gpu, sheet)
+    _state(component, gpu, sheet)
+
+
+def _number(component: str, name: str, unit: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    value = fact(gpu, name)
+    if value is None or _BROKEN.search(value):
+        if _named(gpu, name) is not None:
+            sheet.absent(component, name, unit or "count")
+    elif unit == "x":
+        sheet.number(component, name, value.removesuffix("x"), "lanes")
+    else:
+        sheet.quantity(component, name, value, unit)
+
+
+def _repair(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    known = {name: fact(gpu, name) for name in ("remap_pending", "remap_failure", "pages_pending")}
+    for name, value in known.items():
+        if value in ("Yes", "No"):
+            sheet.number(component, name, float(value == "Yes"), "bool")
+        elif value is not None:
+            sheet.note("row/unreadable", component, f"{name} is {value}")
+    remap_known = known["remap_pending"] is not None and known["remap_failure"] is not None
+    remap_absent = known["remap_pending"] is None and known["remap_failure"] is None
+    if not remap_known and not (remap_absent and known["pages_pending"] is not None):
+        sheet.absent(component, "remap_pending", "bool")
+        sheet.note("row/missing", component, "neither the state of remapped rows nor of retired pages is known")
+
+
+def _slowdowns(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    reasons = {path.rsplit(".", 1)[-1]: value for path, value in gpu.items()
+               if path.startswith(("clocks_throttle_reasons.", "clocks_event_reasons."))}  # fmt: skip
+    if not reasons:
+        sheet.note("row/missing", component, "the reasons for lower clocks are missing")
+    for slowdown in _SLOWDOWNS:
+        found = [value for name, value in reasons.items() if name.endswith(slowdown)]
+        if not found and slowdown != "sw_thermal_slowdown":
+            sheet.note("row/missing", component, f"{slowdown} is missing")
+        for value in found[:1]:
+            if value in ("Active", "Not Active"):
+                sheet.number(component, slowdown, float(value == "Active"), "bool")
+            elif value not in _UNKNOWN:
+                sheet.note("row/unreadable", component, f"{slowdown} is {value}")
+            if value == "Active":
+                sheet.note(f"hardware/{slowdown.replace('_', '-')}", component, f"{slowdown} is active")
+
+
+def _ecc(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    for path, value in gpu.items():
+        if not path.startswith("ecc_errors.") or "uncorrectable" not in path and "double_bit" not in path:
+            continue
+        if value in _UNKNOWN or "deprecated" in value or _BROKEN.search(value):
+            continue
+        period = "volatile" if ".volatile." in path else "aggregate"
+        count = sheet.number(component, f"ecc_{period}_{path.rsplit('.', 1)[-1]}", value, "count")
+        if count:
+            code = "hardware/ecc-uncorrected" if period == "volatile" else "note/ecc-history"
+            sheet.note(code, component, f"{path} is {value}")
+    if not any(path.startswith("ecc_errors") for path in gpu):
+        sheet.note("row/missing", component, "the ECC counters are missing")
+
+
+def _thermal(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    degrees = {
+        name: re.fullmatch(r"(-?\d+) C", fact(gpu, name) or "") for name in ("temperature", "slowdown", "margin")
+    }
+    now, slowdown, margin = (int(found[1]) if found else None for found in degrees.values())
+    if now is not None and now <= 0:
+        sheet.note("value/implausible", component, f"{now} C is no temperature of a GPU: a guest does not see it")
+    if margin is not None:
+        sheet.number(component, "thermal_margin", margin, "C")
+    if (margin is not None and margin <= 0) or (now is not None and slowdown is not None and now >= slowdown > 0):
+        sheet.note("hardware/thermal-margin", component, f"{now} C leaves no margin to slowdown")
+
+
+def _state(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    state, status, action = (fact(gpu, name) for name in ("fabric_state", "fabric_status", "recovery_action"))
+    if state is not None:
+        sheet.text(component, "fabric_state", state)
+        if state != "Completed" or status not in ("Success", None):
+            sheet.note("hardware/fabric-state", component, f"the fabric is {state}, status {status}")
+    if action not in (None, "None", "No Action"):
+        sheet.note("hardware/recovery-action", component, f"the driver asks for: {action}")
+    width, best = fact(gpu, "pcie_width"), fact(gpu, "pcie_width_max")
+    if width != best:
+        sheet.note("note/pcie-width", component, f"{width} of {best} lanes: by design or lost, the SKU decides")
+    if gpu.get("persistence_mode") == "Disabled":
+        sheet.note("note/persistence-mode", component, "persistence mode is disabled")

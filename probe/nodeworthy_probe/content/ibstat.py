@@ -1,0 +1,124 @@
+"""ibstat, ibstatus, rdma link and the sysfs of InfiniBand: which ports are up, at which rate.
+
+The rate of a port that is down means nothing. A disabled port and one that polls are different
+faults. Counters that cannot be read are missing and not zero; a counter at 2^32-1 is saturated.
+A number that is skipped among the devices is a device that is not there, unless a bond took it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .documents import note_duplicates, plain_lines
+from .ibstat_ports import Port, judge_ports
+from .sheet import Sheet
+
+TOOL = "ibstat"
+_CA = re.compile(r"^CA '([^']+)'$")
+_PORT = re.compile(r"^\s+Port (\d+):$")
+_FIELD = re.compile(r"^\s+([A-Z][A-Za-z ]+): ?(.*)$")
+_STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:$")
+_LINK = re.compile(r"^(?:\d+: )?(?:link )?(\S+?)/(\d+):? (.*)$")
+_SYSFS = re.compile(r"^/?sys/class/infiniband/([^/]+)/(?:ports/(\d+)/)?(\S+): (.*)$")
+_PANIC = re.compile(r"^(ibpanic.*|ibwarn.*|.*stat of IB device .* failed.*|.*[Cc]annot open .*)$", re.MULTILINE)
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read whichever form the file has."""
+    lines = plain_lines(text)
+    if any(_CA.match(line) for line in lines):
+        ports = _ibstat(lines, sheet)
+    elif any(_STATUS.match(line) for line in lines):
+        sheet.tool = "ibstatus"
+        ports = _ibstatus(lines)
+    elif any(_SYSFS.match(line) for line in lines):
+        sheet.tool = "sysfs"
+        ports = _sysfs(lines)
+    else:
+        sheet.tool = "rdma link"
+        ports = _rdma(lines, sheet)
+    for line in _PANIC.findall(text)[:3]:
+        sheet.note("document/cut", "file", f"the tool broke off: {line}")
+    if not ports:
+        sheet.note("document/unreadable", "file", "no port is listed")
+    note_duplicates(sheet, [port.name for port in ports], "the port")
+    judge_ports(ports, sheet)
+
+
+def _ibstat(lines: list[str], sheet: Sheet) -> list[Port]:
+    ports: list[Port] = []
+    announced: dict[str, int] = {}
+    device, kind = "", ""
+    for line in lines:
+        if found := _CA.match(line):
+            device, kind = found[1], ""
+            if device in announced:
+                sheet.note("document/duplicate", device, f"the device {device} is there twice")
+            announced[device] = 0
+        elif found := _PORT.match(line):
+            ports.append(Port(device, found[1], {"type": kind}))
+        elif found := _FIELD.match(line):
+            if not line.startswith(("\t\t", "        ")) or not (ports and ports[-1].device == device):
+                kind = found[2] if found[1] == "CA type" else kind
+                announced[device] = (
+                    int(found[2][:4]) if found[1] == "Number of ports" and found[2].isdigit() else announced[device]
+                )
+            else:
+                ports[-1].add(found[1].lower(), found[2], sheet)
+    for name, count in announced.items():
+        if count != sum(port.device == name for port in ports):
+            sheet.note("row/missing", name, f"{name} announces {count} ports")
+    return ports
+
+
+def _ibstatus(lines: list[str]) -> list[Port]:
+    ports: list[Port] = []
+    for line in lines:
+        if found := _STATUS.match(line):
+            ports.append(Port(found[1], found[2], {}))
+        elif ports and (found := re.match(r"^\s+(state|phys state|rate|link_layer):\s*(.*)$", line)):
+            name = {"phys state": "physical state", "link_layer": "link layer"}.get(found[1], found[1])
+            ports[-1].fields[name] = found[2]
+    return ports
+
+
+def _rdma(lines: list[str], sheet: Sheet) -> list[Port]:
+    ports = []
+    for line in lines:
+        found = _LINK.match(line)
+        if found is None:
+            continue
+        words = found[3].split()
+        pairs = dict(zip(words[::2], words[1::2], strict=False))
+        fields = {"state": pairs.get("state", ""), "physical state": pairs.get("physical_state", "").replace("_", " "),
+                  "netdev": pairs.get("netdev", "")}  # fmt: skip
+        if "state" not in pairs and "physical_state" not in pairs:
+            if line.startswith("link "):
+                sheet.note("row/unreadable", "file", line)
+            continue
+        ports.append(Port(found[1], found[2], fields, shows_rate=False))
+        if len(words) % 2 or "netdev" not in pairs:
+            sheet.note("row/unreadable", found[1], line)
+    return ports
+
+
+def _sysfs(lines: list[str]) -> list[Port]:
+    ports: dict[tuple[str, str], Port] = {}
+    kinds: dict[str, str] = {}
+    names = {"phys_state": "physical state", "link_layer": "link layer"}
+    for line in lines:
+        found = _SYSFS.match(line)
+        if found is None:
+            continue
+        device, number, name, value = found.groups()
+        if number is None:
+            kinds[device] = value if name == "hca_type" else kinds.get(device, "")
+            continue
+        port = ports.setdefault((device, number), Port(device, number, {}, shows_counters=True))
+        if name.startswith(("counters/", "hw_counters/")):
+            port.counters[name.split("/", 1)[1]] = value
+        elif "/" not in name:
+            port.fields[names.get(name, name)] = value
+    for port in ports.values():
+        port.fields.setdefault("type", kinds.get(port.device, ""))
+    return list(ports.values())

@@ -1,0 +1,179 @@
+"""What kubectl says of a node: resources, conditions, taints; JSON, describe, or columns.
+
+Allocatable alone cannot tell a lost GPU from a MIG split: it takes the capacity, or a label with
+the count. A condition that reports a fault carries its Xid in the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
+
+from .documents import load_json, note_duplicates, plain_lines
+from .sheet import Sheet
+
+TOOL = "kubectl"
+_GPU = re.compile(r"^(?:nvidia|amd|gpu\.intel)\.com/(?:gpu|mig-\S+|\S*gpu\S*)$|^gpu\.intel\.com/i915$")
+_QUANTITY = re.compile(r"^\d+(?:\.\d+)?(?:[EPTGMk]i?|Ki|m|e\d+)?$")
+_ALWAYS = ("cpu", "memory", "pods")
+_BAD_IF_TRUE = (
+    "MemoryPressure",
+    "DiskPressure",
+    "PIDPressure",
+    "NetworkUnavailable",
+    "KernelDeadlock",
+    "ReadonlyFilesystem",
+)
+_XID = re.compile(r"XID[-_ ]?(\d+)", re.IGNORECASE)
+_CONDITION_ROW = re.compile(r"^\s+([A-Z]\w+)\s+(True|False|Unknown)\s+\S.*$")
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read whichever form the file has."""
+    if text.lstrip().startswith("{"):
+        document = mapping(load_json(text, sheet))
+        items = [mapping(item) for item in sequence(document.get("items"))] if "items" in document else [document]
+        for item in items if document else []:
+            _node(item, sheet)
+    elif re.search(r"^\s*(?:Capacity|Allocatable):\s*$", text, re.MULTILINE):
+        _describe(text, sheet)
+    else:
+        _columns(text, sheet)
+
+
+def _node(item: dict[str, Any], sheet: Sheet) -> None:
+    status = mapping(item.get("status"))
+    if not status and "cpu" not in item:
+        sheet.note("document/unreadable", "file", "the document is neither a node nor its resources")
+        return
+    name = str(mapping(item.get("metadata")).get("name", "node"))
+    labels = mapping(mapping(item.get("metadata")).get("labels"))
+    capacity = mapping(status.get("capacity")) or None
+    allocatable = mapping(status.get("allocatable")) if status else item
+    _resources(name, capacity, allocatable, labels, sheet)
+    for condition in map(mapping, sequence(status.get("conditions"))):
+        _condition(name, str(condition.get("type")), str(condition.get("status")),
+                   f"{condition.get('reason', '')} {condition.get('message', '')}", sheet)  # fmt: skip
+    if status and not any(mapping(one).get("type") == "Ready" for one in sequence(status.get("conditions"))):
+        sheet.note("row/missing", name, "the condition Ready is missing")
+    for taint in map(mapping, sequence(mapping(item.get("spec")).get("taints"))):
+        sheet.note("note/taint", name, f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}")
+
+
+def _resources(
+    name: str, capacity: dict[str, Any] | None, allocatable: dict[str, Any] | None, labels: dict[str, Any], sheet: Sheet
+) -> None:
+    for what, resources in (("capacity", capacity), ("allocatable", allocatable)):
+        if resources is None:
+            continue
+        for key in _ALWAYS:
+            if key not in resources:
+                sheet.note("row/missing", name, f"{what} lacks {key}")
+        for key, value in resources.items():
+            if not _QUANTITY.match(str(value)):
+                sheet.note("value/not-a-number", name, f"{what} {key} is {str(value)[:40]}")
+            elif _GPU.match(key):
+                sheet.number(name, f"{what} {key}", str(value), "count")
+    gpus = {what: {key: whole(str(value)) for key, value in (resources or {}).items() if _GPU.match(key)}
+            for what, resources in (("capacity", capacity), ("allocatable", allocatable))}  # fmt: skip
+    if not gpus["capacity"] and not gpus["allocatable"]:
+        sheet.note("row/missing", name, "no GPU resource is listed")
+    _lost(name, capacity is not None, allocatable is not None, gpus, sheet)
+    _labelled(name, gpus, labels, sheet)
+
+
+def _lost(
+    name: str, has_capacity: bool, has_allocatable: bool, gpus: dict[str, dict[str, int | None]], sheet: Sheet
+) -> None:
+    if has_capacity and has_allocatable:
+        for key, count in gpus["capacity"].items():
+            usable = gpus["allocatable"].get(key)
+            if count is not None and (usable is None or usable < count):
+                sheet.note("hardware/gpu-lost", name, f"{usable} of {count} {key} are allocatable")
+    elif has_allocatable and gpus["allocatable"]:
+        sheet.note(
+            "context/no-capacity", name, "allocatable without capacity or labels: a lost GPU and a MIG split look alike"
+        )
+
+
+def _labelled(name: str, gpus: dict[str, dict[str, int | None]], labels: dict[str, Any], sheet: Sheet) -> None:
+    count = whole(str(labels.get("nvidia.com/gpu.count", "")))
+    seen = gpus["allocatable"].get("nvidia.com/gpu", gpus["capacity"].get("nvidia.com/gpu"))
+    strategy = str(labels.get("nvidia.com/mig.strategy", "none"))
+    sheet.text(name, "model", labels.get("nvidia.com/gpu.product"))
+    if count is not None and seen is not None and seen < count and strategy in ("none", ""):
+        sheet.note("hardware/gpu-lost", name, f"{seen} of the {count} GPUs on the label are there")
+
+
+def _condition(name: str, kind: str, status: str, why: str, sheet: Sheet) -> None:
+    sheet.number(name, f"condition {kind}", float(status == "True"), "bool")
+    bad = status == "True" if kind in _BAD_IF_TRUE else status == "False" if kind.endswith("Ready") else False
+    if status not in ("True", "False"):
+        sheet.note("row/missing", name, f"the condition {kind} is {status}")
+    if bad:
+        sheet.note("hardware/node-condition", name, f"{kind} is {status}: {why}")
+        for code in dict.fromkeys(_XID.findall(why)):
+            sheet.note(f"xid/{code}", name, f"{kind} is {status}: {why}")
+
+
+def _describe(text: str, sheet: Sheet) -> None:
+    sections: dict[str, list[str]] = {}
+    section = ""
+    for line in plain_lines(text):
+        if found := re.match(r"^(\S[^:]*):\s*(.*)$", line):
+            section = found[1]
+            sections.setdefault(section, [])
+        elif line.strip() and section:
+            sections[section].append(line)
+    name_line = re.search(r"^Name:\s+(\S+)", text, re.MULTILINE)
+    name = name_line[1] if name_line else "node"
+    resources: dict[str, dict[str, Any] | None] = {}
+    for what in ("Capacity", "Allocatable"):
+        pairs = [found.groups() for line in sections.get(what, []) if (found := re.match(r"^\s+(\S+):\s+(\S+)$", line))]
+        note_duplicates(sheet, [f"{what} {key}" for key, _ in pairs], "the resource")
+        resources[what] = dict(pairs) if what in sections else None
+        for line in sections.get(what, []):
+            if not re.match(r"^\s+\S+:\s+\S+$", line) and ":" in line:
+                sheet.note("row/unreadable", name, line)
+    labels = dict(re.findall(r"([\w.-]+/[\w.-]+)=(\S*)", text))
+    _resources(name, resources["Capacity"], resources["Allocatable"], labels, sheet)
+    for line in sections.get("Conditions", []):
+        if found := _CONDITION_ROW.match(line):
+            _condition(name, found[1], found[2], " ".join(line.split()[2:]), sheet)
+
+
+def _columns(text: str, sheet: Sheet) -> None:
+    lines = plain_lines(text)
+    for line in lines:
+        if change := re.match(r"^(\w+)\s+(?:\w+ -> )?(True|False|Unknown)\s+Reason: (.*)$", line):
+            _condition("node", change[1], change[2], change[3], sheet)
+    if lines and re.match(r"^NAME\s+", lines[0]):
+        heads = lines[0].split()
+        rows = [line.split() for line in lines[1:] if line.strip() and ":" not in line and "->" not in line]
+        for cells in rows:
+            _column_row(heads, cells, sheet)
+        sheet.number("node", "nodes", len(rows), "count")
+    elif not sheet.rows:
+        sheet.note("document/unreadable", "file", "the file is no node that is known")
+
+
+def _column_row(heads: list[str], cells: list[str], sheet: Sheet) -> None:
+    if len(cells) < len(heads):
+        sheet.note("row/unreadable", cells[0], " ".join(cells))
+        return
+    row = dict(zip(heads, cells, strict=False))
+    name = row["NAME"]
+    why = " ".join(cells[1:])
+    status = row.get("STATUS", "")
+    if status:
+        sheet.number(name, "condition Ready", float(status.split(",")[0] == "Ready"), "bool")
+        if status.split(",")[0] != "Ready":
+            sheet.note("hardware/node-condition", name, why)
+    for head in heads[1:]:
+        if row[head] in ("True", "False", "Unknown"):
+            kind = head if head.endswith(("READY", "Ready")) or head not in ("ACCEL", "READY") else f"{head}Ready"
+            _condition(name, kind if kind.endswith("Ready") else f"{kind}Ready", row[head], why, sheet)
+        elif row[head] in ("<none>", ""):
+            sheet.absent(name, head.lower(), "")

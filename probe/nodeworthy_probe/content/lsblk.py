@@ -1,0 +1,61 @@
+"""lsblk -J: drives and their parts; loop devices are no hardware."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nodeworthy_probe.parsers.json_document import mapping, sequence
+from nodeworthy_probe.parsers.numbers import finite
+
+from .documents import load_json, note_duplicates, note_gaps
+from .sheet import Sheet
+
+TOOL = "lsblk"
+_SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([BKMGTP])?")
+_UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+_NOT_HARDWARE = ("loop", "rom", "crypt", "lvm", "part")
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read the tree of block devices."""
+    document = mapping(load_json(text, sheet))
+    devices = [mapping(device) for device in sequence(document.get("blockdevices"))]
+    if document and not devices:
+        sheet.note("document/cut", "file", "the document lists no block device")
+    sheet.number("node", "block_devices", len(devices), "count")
+    note_duplicates(sheet, [str(device.get("name")) for device in devices], "the device")
+    drives = [device for device in devices if device.get("type") not in _NOT_HARDWARE]
+    sheet.number("node", "drives", len(drives), "count")
+    for device in devices:
+        for name in ("name", "type", "size"):
+            if device.get(name) in (None, ""):
+                sheet.note("row/missing", str(device.get("name")), f"{name} is missing")
+    for drive in drives:
+        _drive(drive, sheet)
+    numbers = [int(found[1][:4]) for drive in drives if (found := re.match(r"nvme(\d+)n1$", str(drive.get("name"))))]
+    note_gaps(sheet, numbers, "nvme")
+
+
+def _drive(drive: dict[str, Any], sheet: Sheet) -> None:
+    component = f"drive/{drive.get('name')}"
+    size = _bytes(drive.get("size"))
+    if size is None:
+        sheet.absent(component, "capacity", "B")
+        sheet.note("value/not-a-number", component, f"the size is {str(drive.get('size'))[:40]}")
+        return
+    sheet.number(component, "capacity", size, "B")
+    sheet.number(component, "partitions", len(sequence(drive.get("children"))), "count")
+    sheet.text(component, "model", drive.get("model"))
+    sheet.text(component, "serial", drive.get("serial"))
+    if size == 0:
+        sheet.note("note/empty-slot", component, "the size is 0: a slot without a medium")
+    if drive.get("ro") in (True, "1", 1):
+        sheet.note("hardware/read-only", component, "the drive is read-only")
+
+
+def _bytes(size: object) -> float | None:
+    if isinstance(size, int | float) and not isinstance(size, bool):
+        return finite(size)
+    found = _SIZE.fullmatch(str(size).strip())
+    return float(found[1].replace(",", ".")) * _UNITS[found[2] or ""] if found else None

@@ -1,0 +1,132 @@
+"""mlxlink --json: the state of one cable's end, its module and its bit errors.
+
+All values are strings, many with their limits beside them. The status code comes first: the body
+of a failed call may look healthy. Raw errors are corrected by FEC and mean nothing without time;
+effective errors and the effective BER are what reached the link.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nodeworthy_probe.parsers.json_document import mapping, whole
+from nodeworthy_probe.parsers.numbers import finite
+
+from .documents import load_json
+from .sheet import Sheet
+
+TOOL = "mlxlink"
+_SECTIONS = ("Module Info", "Operational Info", "Physical Counters and BER Info")
+_UP = re.compile(r"LinkUp|ETH_AN_FSM_ENABLE|LINK_UP|Active", re.IGNORECASE)
+_LIMITED = re.compile(r"^(?P<values>[^\[]+?)\s*\[(?P<low>-?[\d.]+)\.\.(?P<high>-?[\d.]+)\]$")
+_MODULE = (("Temperature [C]", "module_temperature", "C"), ("Voltage [mV]", "module_voltage", "mV"),
+           ("Bias Current [mA]", "bias_current", "mA"), ("Rx Power Current [dBm]", "rx_power", "dBm"),
+           ("Tx Power Current [dBm]", "tx_power", "dBm"))  # fmt: skip
+_FLAGS = ("DataPath FW Fault", "Module FW Fault", "Rx CDR LOL [per lane]", "Rx LOS [per lane]", "Tx Fault [per lane]",
+          "Tx CDR LOL [per lane]", "Tx LOS [per lane]")  # fmt: skip
+_COUNTERS = (("Effective Physical Errors", "effective_physical_errors"), ("Link Down Counter", "link_down"),
+             ("Link Error Recovery Counter", "link_error_recovery"), ("Symbol Errors", "symbol_errors"))  # fmt: skip
+_BERS = (
+    ("Raw Physical BER", "raw_physical_ber"),
+    ("Effective Physical BER", "effective_physical_ber"),
+    ("Symbol BER", "symbol_ber"),
+)
+_NONE = "15E-255"
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read one document."""
+    document = mapping(load_json(text, sheet))
+    if not document:
+        return
+    status = mapping(document.get("status"))
+    code = whole(status.get("code"))
+    if code != 0:
+        what = "the status is missing" if code is None else f"status {code}: {status.get('message')}"
+        sheet.note("document/cut" if code is None else "tool/failed", "link", what)
+    output = mapping(mapping(document.get("result")).get("output"))
+    sheet.version = str(mapping(output.get("Tool Information")).get("MFT Version", "")) or None
+    if sheet.version is None:
+        sheet.note("row/missing", "file", "the version of MFT is missing")
+    for section in _SECTIONS:
+        if not mapping(output.get(section)):
+            sheet.note("row/missing", "link", f"the section {section} is missing")
+    width = _operational(mapping(output.get("Operational Info")), sheet)
+    _module(mapping(output.get("Module Info")), sheet)
+    _errors(mapping(output.get("Physical Counters and BER Info")), width, sheet)
+
+
+def _operational(section: dict[str, Any], sheet: Sheet) -> int | None:
+    for name in ("State", "Physical state", "Speed", "Width", "FEC"):
+        if name not in section:
+            sheet.note("row/missing", "link", f"{name} is missing")
+        sheet.text("link", name.lower().replace(" ", "_"), section.get(name))
+    state, physical = str(section.get("State", "")), str(section.get("Physical state", ""))
+    if section and not (state.lower() in ("active", "linkup") and _UP.search(physical)):
+        code = "hardware/port-disabled" if "disab" in (state + physical).lower() else "hardware/port-down"
+        sheet.note(code, "link", f"state {state}, physical state {physical}")
+    speed = re.search(r"(\d+(?:\.\d+)?)G", str(section.get("Speed", "")))
+    names = {"SDR": 10, "QDR": 40, "FDR": 56, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800}
+    named = next((gbit for name, gbit in names.items() if name in str(section.get("Speed", ""))), None)
+    if section and state.lower() == "active":
+        sheet.number("link", "rate", speed[1] if speed else named, "Gb/s")
+    width = re.fullmatch(r"(\d+)x", str(section.get("Width", "")))
+    if width:
+        sheet.number("link", "width", width[1], "lanes")
+    elif section:
+        sheet.note("row/unreadable", "link", f"the width is {section.get('Width')}")
+    return int(width[1][:3]) if width else None
+
+
+def _module(section: dict[str, Any], sheet: Sheet) -> None:
+    for label, metric, unit in _MODULE:
+        if label not in section and section:
+            sheet.note("row/missing", "module", f"{label} is missing")
+        elif section and str(section[label]) not in ("N/A", ""):
+            _limited(label, metric, unit, str(section[label]), sheet)
+    for label in _FLAGS:
+        values = _values(section.get(label))
+        if any(value not in ("0", "N/A", "") for value in values):
+            sheet.note("hardware/module-fault", "module", f"{label} is {','.join(values)}")
+    for label in ("Vendor Name", "Vendor Part Number", "Vendor Serial Number", "FW Version"):
+        sheet.text("module", label.lower().replace(" ", "_"), section.get(label))
+
+
+def _limited(label: str, metric: str, unit: str, text: str, sheet: Sheet) -> None:
+    found = _LIMITED.match(text)
+    for lane, part in enumerate((found["values"] if found else text).split(",")):
+        value = sheet.number("module", metric, part.strip(), unit, parameters={"lane": lane})
+        if value is not None and found and not float(found["low"]) <= value <= float(found["high"]):
+            sheet.note("hardware/module-limits", "module", f"{label} is {text}")
+
+
+def _values(value: object) -> list[str]:
+    held = mapping(value).get("values") if isinstance(value, dict) else value
+    return [str(item) for item in held] if isinstance(held, list) else [str(held)] if held is not None else []
+
+
+def _errors(section: dict[str, Any], width: int | None, sheet: Sheet) -> None:
+    if not section:
+        return
+    sheet.number("link", "minutes_since_clear", section.get("Time Since Last Clear [Min]"), "min")
+    for label, metric in _COUNTERS:
+        if label in section and section[label] != "N/A":
+            sheet.number("link", metric, section[label], "count")
+        elif label.startswith("Effective"):
+            sheet.note("row/missing", "link", f"{label} is missing")
+    for label, metric in _BERS:
+        if label in section and section[label] != "N/A":
+            sheet.number("link", metric, _ber(section[label]), "ratio")
+        elif label != "Symbol BER":
+            sheet.note("row/missing", "link", f"{label} is missing")
+    lanes = _values(section.get("Raw Physical BER Per Lane"))
+    for lane, value in enumerate(lanes):
+        if value != "N/A":
+            sheet.number(f"lane/{lane}", "raw_physical_ber", _ber(value), "ratio")
+    if width is not None and lanes and len(lanes) != width:
+        sheet.note("row/missing", "link", f"{len(lanes)} lanes have a BER where the width is {width}")
+
+
+def _ber(text: object) -> float | None:
+    return 0.0 if str(text) == _NONE else finite(text)

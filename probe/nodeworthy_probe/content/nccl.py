@@ -1,0 +1,146 @@
+"""nccl-tests and rccl-tests: the text of all layouts, and both JSON forms.
+
+The collective is the one whose bus factor the rows obey. A table without its first line is whole
+if the printed average is the mean of its rows; without that average it is an excerpt. A run on
+one rank moves nothing over any link and is no bandwidth test.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from nodeworthy_probe.parsers import nccl_log, nccl_tests
+from nodeworthy_probe.parsers.nccl_tests import CollectiveReport
+
+from . import nccl_json
+from .sheet import Sheet
+
+TOOL = "nccl-tests"
+_NAMED = re.compile(r"(?:Collective test starting: |/|^|\s)(all_reduce|all_gather|reduce_scatter|alltoall|broadcast|"
+                    r"reduce|sendrecv|gather|scatter|hypercube)_perf\b", re.MULTILINE)  # fmt: skip
+_TRIED = ("all_reduce", "all_gather", "broadcast")
+_UNITS = ["(B)", "(elements)", "(us)", "(GB/s)", "(GB/s)", "(us)", "(GB/s)", "(GB/s)"]
+_UNITS_LINE = re.compile(
+    r"^(?:\S*[:>] ?)?#\s+\(\w+\).*\(us\).*$|^(?:\S*[:>] ?)?#\s+\(\w+\)\s+\(elements\).*$", re.MULTILINE
+)
+_VERSION = re.compile(r"(?:nccl-tests version |rccl-tests: Version )(\S+)")
+_TOOL_FAILURES = re.compile(r"(Test (?:NCCL|CUDA) failure.*|unhandled (?:system|cuda) error.*|NCCL WARN .*)")
+_SWEEP_MISSING = "the line that announces the sweep is missing"
+_DEVICES_MISSING = "the device list is missing"
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read the text or the JSON form."""
+    if re.match(r"\s*[\[{]", text) and "busbw" not in text:
+        nccl_json.read(text, sheet)
+        return
+    collective, report = _best(text)
+    if "RCCL" in text or "rccl" in text:
+        sheet.tool = "rccl-tests"
+    found = _VERSION.search(text)
+    sheet.version = found[1] if found else report.nccl_version
+    sheet.text("node", "collective", collective)
+    sheet.text("node", "nccl", report.nccl_version)
+    sheet.text("node", "transport", nccl_log.transport(text))
+    for index, device in enumerate(report.devices):
+        sheet.text(f"rank/{index}", "model", device)
+    _problems(report, sheet)
+    _units(text, sheet)
+    _rows(report, sheet)
+    _meaning(text, report, sheet)
+
+
+def _best(text: str) -> tuple[str, CollectiveReport]:
+    named = _NAMED.search(text)
+    tried = (named[1], *_TRIED) if named else _TRIED
+    reports = [(name, nccl_tests.parse(text, name)) for name in dict.fromkeys(tried)]
+    return min(reports, key=lambda pair: sum("contradicts the rank" in problem for problem in pair[1].problems))
+
+
+def _problems(report: CollectiveReport, sheet: Sheet) -> None:
+    proven = report.average_bus_bandwidth_gbps is not None and not any(
+        "average" in problem or "cannot be read" in problem for problem in report.problems
+    )
+    for problem in report.problems:
+        if problem == _SWEEP_MISSING and proven and report.rows:
+            sheet.note("note/excerpt", "file", problem)
+        elif "contradict" in problem or "disagree" in problem or "out of order" in problem:
+            sheet.note("document/contradiction", "file", problem)
+        elif "cannot be read" in problem:
+            sheet.note("row/unreadable", "file", problem)
+        elif not (problem == "no result row" or "reports a failure" in problem):
+            sheet.note("document/cut", "file", problem)
+
+
+def _units(text: str, sheet: Sheet) -> None:
+    for line in _UNITS_LINE.findall(text):
+        if re.findall(r"\([^)]*\)", line) != _UNITS:
+            sheet.note("value/unit", "file", f"the columns are not bytes, microseconds and GB/s: {line.strip()}")
+
+
+def _rows(report: CollectiveReport, sheet: Sheet) -> None:
+    for row in report.rows:
+        for placement, timing, wrong in (
+            ("out-of-place", row.out_of_place, row.wrong_out_of_place),
+            ("in-place", row.in_place, row.wrong_in_place),
+        ):
+            details = {"size_bytes": row.size_bytes, "placement": placement}
+            if timing:
+                sheet.number("node", "bus_bandwidth", timing.bus_bandwidth_gbps, "GB/s", parameters=details)
+            if wrong:
+                sheet.number("node", "wrong_values", wrong, "count", parameters=details)
+                sheet.note("correctness/wrong", "node", f"{wrong} wrong values at {row.size_bytes} bytes, {placement}")
+    sizes = [row.size_bytes for row in report.rows if row.size_bytes]
+    if any(first == second for first, second in pairwise(sizes)):
+        sheet.note("document/duplicate", "file", "a message size is there twice")
+
+
+def _meaning(text: str, report: CollectiveReport, sheet: Sheet) -> None:
+    largest = report.largest
+    if largest is not None and largest.timings:
+        best = max(timing.bus_bandwidth_gbps for timing in largest.timings)
+        details = {"size_bytes": largest.size_bytes, "ranks": report.ranks, "nodes": len(report.hosts) or None}
+        sheet.number("node", "bus_bandwidth", best, "GB/s", statistic="max", parameters=details)
+        sheet.number("node", "rows", len(report.rows), "count")
+        if best == 0:
+            sheet.note("invalid/nothing-moved", "node", "the bus bandwidth of the largest message is 0")
+    else:
+        _no_rows(text, sheet)
+    if report.average_bus_bandwidth_gbps is not None:
+        sheet.number("node", "average_bus_bandwidth", report.average_bus_bandwidth_gbps, "GB/s", statistic="mean")
+    if report.out_of_bounds is not None:
+        sheet.number("node", "out_of_bounds", report.out_of_bounds, "count")
+    if report.within_bounds is False and not any(row.wrong for row in report.rows):
+        sheet.note("correctness/wrong", "node", "the footer says FAILED: values out of bounds")
+    _ranks(report, sheet)
+    _checked(report, sheet)
+
+
+def _no_rows(text: str, sheet: Sheet) -> None:
+    failure = _TOOL_FAILURES.search(text)
+    sheet.absent("node", "bus_bandwidth", "GB/s")
+    if failure:
+        sheet.note("tool/failed", "node", failure[1])
+    else:
+        sheet.note("document/cut", "file", "no result row")
+
+
+def _ranks(report: CollectiveReport, sheet: Sheet) -> None:
+    if report.ranks is None:
+        sheet.absent("node", "ranks", "count")
+        return
+    sheet.number("node", "ranks", report.ranks, "count")
+    sheet.number("node", "nodes", len(report.hosts), "count")
+    if report.ranks == 1:
+        sheet.note("invalid/one-rank", "node", "one rank talks to nobody: nothing crossed a link")
+
+
+def _checked(report: CollectiveReport, sheet: Sheet) -> None:
+    if not report.rows:
+        return
+    if report.correctness_checked:
+        sheet.number("node", "wrong_values", report.wrong_values or 0, "count", statistic="sum")
+    else:
+        sheet.absent("node", "wrong_values", "count")
+        sheet.note("correctness/not-checked", "node", "the results were not compared (validation off or N/A)")

@@ -1,0 +1,88 @@
+"""nvbandwidth, text and JSON: sums, extremes and the figure of each device.
+
+A test that was waived is named and is no gap (peer tests on one GPU); one that failed, or that
+is still running when the file ends, is. Releases before 0.3 print no sums: their matrices must
+then be whole in themselves.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nodeworthy_probe.parsers import nvbandwidth
+from nodeworthy_probe.parsers.nvbandwidth import BandwidthReport, Testcase
+
+from .sheet import Sheet
+
+TOOL = "nvbandwidth"
+_NO_SUM = "there is no sum to check the matrix against"
+_DEVICE = re.compile(r"(?:^Device |\")(\d+): ((?:NVIDIA|AMD|Tesla)[^\"(\n]*)", re.MULTILINE)
+_ENDS = {"Error": "tool/failed", "Failed": "tool/failed", "Not Found": "test/skipped", "Running": "document/cut"}
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read either form."""
+    report = nvbandwidth.parse(text)
+    sheet.version = report.version
+    sheet.text("node", "driver", report.driver_version)
+    for index, name in _DEVICE.findall(text):
+        sheet.text(f"gpu/{index}", "model", name)
+    if report.problem:
+        code = "tool/failed" if "reports:" in report.problem else "document/cut"
+        sheet.note(code, "file", report.problem)
+    without_sums = all(case.total is None for case in report.testcases)
+    names = [case.name for case in report.testcases]
+    for name in {name for name in names if names.count(name) > 1}:
+        sheet.note("document/duplicate", name, f"the test {name} is there twice")
+    for case in report.testcases:
+        _case(case, without_sums, sheet)
+    _waived(report, sheet)
+
+
+def _waived(report: BandwidthReport, sheet: Sheet) -> None:
+    if report.waived:
+        sheet.number("node", "waived_tests", report.waived, "count")
+        sheet.note("note/waived", "node", f"{report.waived} tests were waived")
+    if report.waived and not any(case.status == "Passed" for case in report.testcases):
+        sheet.note("test/all-skipped", "node", "every test was waived")
+
+
+def _case(case: Testcase, without_sums: bool, sheet: Sheet) -> None:
+    if case.status == "Waived":
+        return
+    if case.status != "Passed":
+        sheet.note(
+            _ENDS.get(case.status, "document/cut"), case.name, f"{case.name} ended as {case.status or 'nothing'}"
+        )
+        sheet.absent("node", case.name, case.unit or "GB/s")
+        return
+    problem = case.problem
+    if problem == _NO_SUM and without_sums:
+        problem = _hole(case)
+    if problem:
+        code = "document/contradiction" if "contradicts" in problem else "document/cut"
+        code = "value/not-a-number" if "not a number" in problem else code
+        sheet.note(code, case.name, f"{case.name}: {problem}")
+        sheet.absent("node", case.name, case.unit or "GB/s")
+        return
+    _figures(case, sheet)
+
+
+def _hole(case: Testcase) -> str | None:
+    for row, cells in enumerate(case.matrix):
+        for column, cell in enumerate(cells):
+            if cell is None and not (row == column and case.name.startswith("device_to_device")):
+                return f"cell {row},{column} is not a number"
+    return None
+
+
+def _figures(case: Testcase, sheet: Sheet) -> None:
+    if case.total is not None:
+        sheet.number("node", case.name, case.total, case.unit, statistic="sum")
+    for statistic, value in (("min", min(case.cells)), ("max", max(case.cells))):
+        place = next((row, column) for row, cells in enumerate(case.matrix) for column, cell in enumerate(cells)
+                     if cell == value)  # fmt: skip
+        sheet.number("node", case.name, value, case.unit, statistic=statistic,
+                     parameters={"row": place[0], "column": place[1]})  # fmt: skip
+    if min(case.cells) <= 0:
+        sheet.note("value/implausible", case.name, f"{case.name}: a measured cell is 0")

@@ -1,0 +1,157 @@
+"""The short forms: the table, nvlink -s, topo -m, -L, and lspci's list of devices."""
+
+from __future__ import annotations
+
+import re
+
+from .documents import note_duplicates, note_gaps, plain_lines
+from .nvidia_topology import topology
+from .sheet import Sheet
+
+_LISTED = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)\s*$")
+_LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
+_TABLE_HEAD = re.compile(r"\|\s*NVIDIA-SMI\s+(\S+)\s+Driver Version: (\S+)")
+_TABLE_FIRST = re.compile(r"^\|\s+(?P<gpu>\d+)\s+(?P<name>\S.*?)\s+(?P<persistence>On|Off)\s+\|\s*(?P<bus>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)"
+                          r"\s+(?P<display>On|Off)\s*\|\s*(?P<ecc>\S+)\s*\|$")  # fmt: skip
+_TABLE_SECOND = re.compile(r"^\|\s*(?P<fan>\S+)\s+(?P<temperature>\S+)\s+(?P<state>P\d+|\S+)\s+(?P<power>\S+)\s*/\s*(?P<limit>\S+)"
+                           r"\s*\|\s*(?P<used>\S+)\s*/\s*(?P<total>\S+)\s*\|\s*(?P<busy>\S+)\s+\S+\s*\|$")  # fmt: skip
+_LSPCI = re.compile(r"^(?P<address>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<class>[^:]+?)(?: \[[0-9a-f]{4}\])?: "
+                    r"(?P<name>.*?)(?: \(rev (?P<revision>[0-9a-f]{2})\))?(?: \(prog-if .*\))?$")  # fmt: skip
+_GPU_CLASSES = ("3D controller", "Display controller", "Processing accelerators")
+
+
+def read(text: str, sheet: Sheet) -> bool:
+    """Read the form that the file has; False if it has none of them."""
+    lines = plain_lines(text)
+    if _TABLE_HEAD.search(text):
+        _table(text, lines, sheet)
+    elif any(_LINK.match(line) for line in lines):
+        _nvlink(lines, sheet)
+    elif re.search(r"^\s*(?:\x1b\[\d+m)?\s*GPU0\s", text, re.MULTILINE):
+        topology(lines, sheet)
+    elif any(_LISTED.match(line) for line in lines):
+        _listed(lines, sheet)
+    elif any(_LSPCI.match(line) for line in lines):
+        _lspci(lines, sheet)
+    else:
+        return False
+    return True
+
+
+def _listed(lines: list[str], sheet: Sheet) -> None:
+    gpus = [found for line in lines if (found := _LISTED.match(line))]
+    for gpu in gpus:
+        sheet.text(f"gpu/{gpu[1]}", "model", gpu[2])
+    note_duplicates(sheet, [gpu[3] for gpu in gpus], "the GPU")
+    note_duplicates(sheet, [gpu[1] for gpu in gpus], "GPU number")
+    note_gaps(sheet, [int(gpu[1][:4]) for gpu in gpus], "gpu")
+    sheet.number("node", "gpus", len(gpus), "count")
+    for line in lines:
+        if line.startswith("GPU ") and not _LISTED.match(line):
+            sheet.note("row/unreadable", "file", line)
+
+
+def _nvlink(lines: list[str], sheet: Sheet) -> None:
+    sheet.tool = "nvidia-smi nvlink"
+    _listed(lines, sheet)
+    links: dict[str, dict[int, str]] = {}
+    gpu = ""
+    for line in lines:
+        if listed := _LISTED.match(line):
+            gpu = f"gpu/{listed[1]}"
+            links.setdefault(gpu, {})
+        elif (link := _LINK.match(line)) and gpu:
+            if int(link[1][:4]) in links[gpu]:
+                sheet.note("document/duplicate", gpu, f"link {link[1]} is there twice")
+            links[gpu][int(link[1][:4])] = link[2]
+        elif line.strip():
+            sheet.note("row/unreadable", gpu or "file", f"a line cannot be read: {line[:80]}")
+    most = max((len(own) for own in links.values()), default=0)
+    for component, own in links.items():
+        _gpu_links(component, own, most, sheet)
+
+
+def _gpu_links(component: str, own: dict[int, str], most: int, sheet: Sheet) -> None:
+    note_gaps(sheet, own, f"{component}/link")
+    speeds = {}
+    for number, words in own.items():
+        found = re.fullmatch(r"([\d.]+) GB/s", words)
+        if found:
+            speeds[number] = float(found[1])
+        elif "inactive" in words.lower():
+            sheet.note("hardware/nvlink-down", component, f"link {number} is {words}")
+        else:
+            code = "value/unit" if re.match(r"[\d.]+ \S+$", words) else "value/not-a-number"
+            sheet.note(code, component, f"link {number} is {words or 'empty'}")
+    sheet.number(component, "nvlinks_up", len(speeds), "count")
+    if speeds:
+        sheet.number(component, "nvlink_speed", min(speeds.values()), "GB/s", statistic="min")
+    if len(own) < most:
+        sheet.note("row/missing", component, f"{len(own)} links where others have {most}")
+    if len(set(speeds.values())) > 1:
+        sheet.note("hardware/nvlink-slow", component, f"links differ in speed: {sorted(set(speeds.values()))} GB/s")
+
+
+def _table(text: str, lines: list[str], sheet: Sheet) -> None:
+    head = _TABLE_HEAD.search(text)
+    sheet.version = head[2] if head else None
+    gpus: list[int] = []
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        if first := _TABLE_FIRST.match(line.strip()):
+            gpus.append(int(first["gpu"][:4]))
+            _table_gpu(first, _TABLE_SECOND.match(after.strip()), after, sheet)
+        elif "ERR!" in line and not _TABLE_SECOND.match(line.strip()):
+            sheet.note("hardware/driver-error", "node", line)
+        elif re.match(r"^\|\s+\d+\s+\S.*[0-9A-F]{2}:[0-9A-F]{2}", line):
+            sheet.note("row/unreadable", "file", line)
+    note_duplicates(sheet, [f"gpu/{gpu}" for gpu in gpus], "the row of")
+    note_gaps(sheet, gpus, "gpu")
+    sheet.number("node", "gpus", len(gpus), "count")
+    if "Processes:" not in text or not text.rstrip().endswith("+") or not gpus:
+        sheet.note("document/cut", "file", "the table does not end with its list of processes")
+
+
+def _table_gpu(first: re.Match[str], second: re.Match[str] | None, line: str, sheet: Sheet) -> None:
+    component = f"gpu/{first['gpu']}"
+    sheet.text(component, "model", first["name"])
+    sheet.text(component, "bus_id", first["bus"])
+    if first["ecc"] == "N/A":
+        sheet.absent(component, "ecc_uncorrected", "count")
+    elif sheet.number(component, "ecc_uncorrected", first["ecc"], "count"):
+        sheet.note("hardware/ecc-uncorrected", component, f"{first['ecc']} uncorrected ECC errors")
+    if second is None:
+        sheet.note("hardware/driver-error" if "ERR!" in line else "row/unreadable", component, line)
+        return
+    for name, metric, unit in (("temperature", "temperature", "C"), ("power", "power", "W"), ("limit", "power_limit", "W"),
+                               ("used", "memory_used", "MiB"), ("total", "memory_total", "MiB"), ("busy", "utilisation", "%")):  # fmt: skip
+        if second[name] == "ERR!":
+            sheet.absent(component, metric, unit)
+            sheet.note("hardware/driver-error", component, f"{metric}: ERR!")
+        else:
+            sheet.quantity(component, metric, second[name], unit)
+    if second["temperature"] == "0C":
+        sheet.note("value/implausible", component, "0 C is no temperature of a GPU: a guest does not see it")
+
+
+def _lspci(lines: list[str], sheet: Sheet) -> None:
+    sheet.tool = "lspci"
+    devices = [found for line in lines if (found := _LSPCI.match(line.strip()))]
+    note_duplicates(sheet, [device["address"] for device in devices], "the address")
+    gpus = [device for device in devices if device["class"] in _GPU_CLASSES]
+    for index, gpu in enumerate(gpus):
+        sheet.text(f"gpu/{index}", "model", gpu["name"])
+        if found := re.search(r"\[(?:10de|1002):([0-9a-f]{4})\]|Device ([0-9a-f]{4})\b", gpu["name"]):
+            sheet.text(f"gpu/{index}", "pci_device_id", found[1] or found[2])
+    sheet.number("node", "gpus", len(gpus), "count")
+    sheet.number("node", "nvswitches", sum("NVSwitch" in device["name"] for device in devices), "count")
+    sheet.number("node", "devices", len(devices), "count")
+    for device in devices:
+        if device["revision"] == "ff":
+            sheet.note("hardware/fallen-off-bus", f"pci/{device['address']}", f"revision ff: {device['name']}")
+    for line in lines:
+        if "LnkSta:" in line and re.search(r"Width x\d+ \(downgraded\)", line):
+            sheet.note("hardware/pcie-width", "node", line)
+        elif re.match(r"^\S", line) and not _LSPCI.match(line.strip()):
+            sheet.note("row/unreadable", "file", f"a line cannot be read: {line[:80]}")
+    if not gpus:
+        sheet.note("hardware/no-gpu", "node", "no GPU is listed")

@@ -1,0 +1,120 @@
+"""perftest (ib_write_bw and its siblings): figures by size, in one unit.
+
+MB/s means 2^20 bytes unless the header says Gb/s; the message rate tells which is right, and a
+figure that contradicts it is not believed. Client and server may share one log, each with its
+header; more rows than headers is a row written twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from nodeworthy_probe.parsers.numbers import close, finite
+
+from .documents import plain_lines
+from .sheet import Sheet
+
+TOOL = "perftest"
+_HEAD = re.compile(r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\S*|Raw\S*) (?:Bidirectional )?(BW|Latency|Post List BW) Test|"
+                   r"^\s*(\S+) (?:Bidirectional )?(BW|Latency) Test\s*$")  # fmt: skip
+_COLUMNS = re.compile(r"^\s*#bytes\s+#iterations\s+(.*)$")
+_UNIT = re.compile(r"\[([^\]]+)\]")
+_SETTING = re.compile(
+    r"(Mtu|Link type|Transport type|Connection type|Number of qps|Device|GID index|rdma_cm QPs)\s*:\s*(\S+)"
+)
+_FAILED = re.compile(r"(?:Couldn't|Unable to|Failed to|failed to|cannot|Completion with error|syndrom).*")
+_BYTES = {"MB/sec": 2**20, "MiB/sec": 2**20, "GB/sec": 2**30, "Gb/sec": 125_000_000, "Mb/sec": 125_000}
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read every run in the file."""
+    lines = plain_lines(text)
+    heads = sum(bool(_HEAD.match(line)) for line in lines)
+    columns: list[str] = []
+    bandwidths: list[tuple[float, ...]] = []
+    latencies: list[tuple[float, ...]] = []
+    for line in lines:
+        if found := _COLUMNS.match(line):
+            columns = _UNIT.findall(found[1])
+            if columns and columns[0] not in _BYTES and columns[0] != "usec":
+                sheet.note("value/unit", "file", f"the unit {columns[0]} is none of perftest")
+        elif re.match(r"^\s*\d+\s+\d+\s", line) and columns:
+            (latencies if columns[0] == "usec" else bandwidths).append(_row(line, columns, sheet))
+        elif re.match(r"^\s*\d+\s+\d+\s+[\d.]", line):
+            sheet.note("row/unreadable", "file", f"figures without a header: {line.strip()}")
+        elif found := _FAILED.search(line):
+            sheet.note("tool/failed", "node", found[0])
+    _settings(text, sheet)
+    _repeats([row for row in bandwidths + latencies if row], heads, sheet)
+    _bandwidth([row for row in bandwidths if row], columns, sheet)
+    _latency([row for row in latencies if row], sheet)
+    if not any((*bandwidths, *latencies)):
+        sheet.absent("node", "bandwidth", "Gb/s")
+        if not any(note.code == "tool/failed" for note in sheet.notes):
+            sheet.note("document/cut", "file", "no row of results")
+    if not heads or not re.search(r"^\s*#bytes.*\n(?:.*\n)*?-{20,}\s*$", text, re.MULTILINE):
+        sheet.note("document/cut", "file", "the head or the closing line is missing")
+
+
+def _row(line: str, columns: list[str], sheet: Sheet) -> tuple[float, ...]:
+    cells = [finite(cell) for cell in line.split()]
+    wanted = 5 if columns[0] != "usec" else 6
+    if None in cells:
+        sheet.note("value/not-a-number", "node", line)
+        return ()
+    if len(cells) < wanted:
+        sheet.note("row/unreadable", "node", line)
+        return ()
+    return tuple(cell for cell in cells if cell is not None)
+
+
+def _settings(text: str, sheet: Sheet) -> None:
+    settings: dict[str, set[str]] = {}
+    for name, value in _SETTING.findall(text):
+        settings.setdefault(name, set()).add(value)
+        sheet.text("node", name.lower().replace(" ", "_"), value)
+    for word in ("Conflicting", "MTU mismatch"):
+        if word in text:
+            sheet.note("config/mtu", "node", "the two ends report conflicting settings")
+    if len(settings.get("Mtu", ())) > 1:
+        sheet.note("config/mtu", "node", f"the ends differ in MTU: {sorted(settings['Mtu'])}")
+    if "use_cuda" in text or "CUDA" in text:
+        sheet.text("node", "memory", "gpu")
+
+
+def _repeats(rows: list[tuple[float, ...]], heads: int, sheet: Sheet) -> None:
+    for size, count in Counter(row[0] for row in rows).items():
+        if count > max(heads, 1):
+            sheet.note("document/duplicate", "node", f"{size:.0f} bytes has {count} rows in {heads} runs")
+
+
+def _bandwidth(rows: list[tuple[float, ...]], columns: list[str], sheet: Sheet) -> None:
+    unit = columns[0] if columns else ""
+    scale = _BYTES.get(unit)
+    if not rows or scale is None:
+        return
+    best: dict[str, float] = {}
+    for size, _, peak, average, messages, *_ in rows:
+        rate = average * scale
+        own = messages * 1e6 * size
+        if not close(rate, own, 0.01, 0.011 * scale + size * 0.6) or (peak and peak < 0.98 * average):
+            sheet.note("document/contradiction", "node", f"bandwidth and message rate disagree at {size:.0f} bytes")
+        details = {"size_bytes": int(size), "printed": average, "printed_unit": unit}
+        sheet.number("node", "bandwidth", rate * 8 / 1e9, "Gb/s", statistic="mean", parameters=details)
+        if peak:
+            sheet.number("node", "bandwidth", peak * scale * 8 / 1e9, "Gb/s", statistic="peak", parameters=details)
+        sheet.number("node", "message_rate", messages, "Mpps", parameters={"size_bytes": int(size)})
+        best["Gb/s"] = max(best.get("Gb/s", 0.0), rate * 8 / 1e9)
+    sheet.number("node", "bandwidth", best["Gb/s"], "Gb/s", statistic="max")
+    if best["Gb/s"] == 0:
+        sheet.note("invalid/nothing-moved", "node", "the bandwidth is 0")
+
+
+def _latency(rows: list[tuple[float, ...]], sheet: Sheet) -> None:
+    for size, _, low, high, typical, mean, *_ in rows:
+        details = {"size_bytes": int(size)}
+        for statistic, value in (("min", low), ("max", high), ("typical", typical), ("mean", mean)):
+            sheet.number("node", "latency", value, "us", statistic=statistic, parameters=details)
+        if not 0 < low <= typical <= high or not low <= mean <= high:
+            sheet.note("document/contradiction", "node", f"the latencies at {size:.0f} bytes are out of order")

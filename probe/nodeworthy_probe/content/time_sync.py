@@ -1,0 +1,121 @@
+"""chronyc tracking and sources, timedatectl, ntpq: whether the clock follows a source.
+
+An offset of zero without a source is a clock that nobody corrects. chronyc prints it and exits 0.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .documents import plain_lines
+from .sheet import Sheet
+
+TOOL = "chronyc"
+_SOURCE = re.compile(r"^(?P<mode>[\^=#])(?P<state>[*+\-?x~ ])\s?(?P<name>\S+)\s+(?P<stratum>\d+)\s+(?P<poll>-?\d+)\s+"
+                     r"(?P<reach>[0-7]+)\s+(?P<last>\S+)\s+(?P<sample>[+-]\S+?)\[\s*(?P<measured>\S+)\]\s+\+/-\s*(?P<error>\S+)\s*$")  # fmt: skip
+_OFFSET = re.compile(r"^([+-]?\d+(?:\.\d+)?)(ns|us|ms|s)$")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_TRACKED = (("System time", "offset"), ("Last offset", "last_offset"), ("RMS offset", "rms_offset"),
+            ("Root delay", "root_delay"), ("Root dispersion", "root_dispersion"))  # fmt: skip
+_SYSTEM = re.compile(r"^(\S+) seconds(?: (?:fast|slow) of NTP time)?$")
+
+
+def read(text: str, sheet: Sheet) -> None:
+    """Read whichever form the file has."""
+    if "Leap status" in text or "Reference ID" in text:
+        _tracking(text, sheet)
+    elif "Reach" in text and "Stratum" in text:
+        _sources(text, sheet)
+    elif "clock synchronized" in text or "NTP synchronized" in text:
+        _timedatectl(text, sheet)
+    elif re.search(r"remote\s+refid", text):
+        _ntpq(text, sheet)
+    elif found := re.search(r"(506 Cannot talk to daemon.*|Could not .*)", text):
+        sheet.note("tool/failed", "node", found[1])
+    else:
+        sheet.note("document/unreadable", "file", "the file is no state of a clock")
+
+
+def _sources(text: str, sheet: Sheet) -> None:
+    sources = []
+    for line in plain_lines(text):
+        found = _SOURCE.match(line)
+        if found:
+            sources.append(found)
+        elif re.match(r"^[\^=#][*+\-?x~]", line):
+            sheet.note("row/unreadable", "file", line)
+    names = [source["name"] for source in sources]
+    if len(names) != len(set(names)):
+        sheet.note("document/duplicate", "file", "a source is there twice")
+    for source in sources:
+        reach = int(source["reach"], 8)
+        sheet.number(f"source/{source['name']}", "reach", reach, "count")
+        _offset(f"source/{source['name']}", source, sheet)
+    reachable = [source for source in sources if int(source["reach"], 8)]
+    selected = [source for source in sources if source["state"] == "*"]
+    sheet.number("node", "sources", len(sources), "count")
+    sheet.number("node", "selected_sources", len(selected), "count")
+    if not re.search(r"^=+$", text, re.MULTILINE) or not sources:
+        sheet.note("document/cut", "file", "no source is listed")
+    elif not reachable:
+        sheet.note("hardware/no-time-source", "node", "no source is reachable")
+    elif not selected:
+        sheet.note("hardware/not-synchronised", "node", "no source is selected")
+    elif not int(selected[0]["reach"], 8) or selected[0]["stratum"] == "0":
+        sheet.note("document/contradiction", "node", "the selected source was never reached")
+
+
+def _offset(component: str, source: re.Match[str], sheet: Sheet) -> None:
+    found = _OFFSET.match(source["measured"])
+    if found is None or _OFFSET.match(source["error"]) is None:
+        sheet.note("value/not-a-number", component, source[0])
+        return
+    sheet.number(component, "offset", float(found[1]) * _SECONDS[found[2]], "s",
+                 parameters={"selected": source["state"] == "*"})  # fmt: skip
+
+
+def _tracking(text: str, sheet: Sheet) -> None:
+    pairs = re.findall(r"^([A-Z][\w ()]*?)\s*: (.*)$", text, re.MULTILINE)
+    fields = {name.strip(): value.strip() for name, value in pairs}
+    if len(pairs) != len(fields):
+        sheet.note("document/duplicate", "file", "a field is there twice")
+    for label, metric in _TRACKED:
+        found = _SYSTEM.match(fields.get(label, ""))
+        if found is None:
+            code = "value/unit" if label in fields else "row/missing"
+            sheet.note(code, "node", f"{label} is {fields.get(label, 'missing')}")
+            continue
+        sheet.number("node", metric, found[1], "s", parameters={"selected": metric == "offset"})
+    leap, reference = fields.get("Leap status", ""), fields.get("Reference ID", "")
+    sheet.number("node", "stratum", fields.get("Stratum"), "count")
+    sheet.text("node", "reference", reference)
+    if leap == "Not synchronised" or fields.get("Stratum") == "0" or reference.startswith(("00000000", "7F7F0101")):
+        sheet.note("hardware/not-synchronised", "node", f"leap status {leap}, reference {reference}")
+    elif leap != "Normal" and not leap.endswith("second"):
+        sheet.note("row/missing", "node", f"leap status is {leap or 'missing'}")
+
+
+def _timedatectl(text: str, sheet: Sheet) -> None:
+    sheet.tool = "timedatectl"
+    found = re.search(r"(?:System clock|NTP) synchronized: (yes|no)\s*$", text, re.MULTILINE)
+    if found is None:
+        sheet.note("document/cut", "file", "the line on synchronisation cannot be read")
+        return
+    sheet.number("node", "synchronised", float(found[1] == "yes"), "bool")
+    if found[1] == "no":
+        sheet.note("hardware/not-synchronised", "node", found[0].strip())
+
+
+def _ntpq(text: str, sheet: Sheet) -> None:
+    sheet.tool = "ntpq"
+    rows = re.findall(
+        r"^([*+#o\-x. ])(\S+)\s+\S+\s+\d+\s+\w\s+\S+\s+\d+\s+([0-7]+)\s+(\S+)\s+(\S+)\s+(\S+)$", text, re.MULTILINE
+    )
+    selected = [row for row in rows if row[0] in "*o"]
+    sheet.number("node", "sources", len(rows), "count")
+    for _, name, _, _, offset, _ in selected:
+        value = sheet.number(f"source/{name}", "offset_ms", offset, "ms")
+        if value is not None:
+            sheet.number(f"source/{name}", "offset", value / 1000, "s", parameters={"selected": True})
+    if not selected:
+        sheet.note("hardware/not-synchronised" if rows else "document/cut", "node", "no source is selected")
