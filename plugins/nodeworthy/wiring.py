@@ -32,7 +32,13 @@ from nodeworthy.ports import (
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
+    from nodeworthy.adapters.ledger_sql import SqlLedger
+    from nodeworthy.adapters.library_yaml import YamlLibrary
+    from nodeworthy.procedures.baseline_book import BaselineBook
+    from nodeworthy.procedures.checkpoint import AuditTrail
     from nodeworthy.procedures.judge_wave import Judging
+    from nodeworthy.procedures.learn import Teaching
+    from nodeworthy.procedures.upkeep import House
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BMC_CONNECTION = "nodeworthy_bmc"
@@ -67,22 +73,39 @@ class Wiring:
     clock: Clock
 
     @cached_property
-    def library(self) -> Library:
-        """The files in `include/`."""
+    def files(self) -> YamlLibrary:
+        """The files in `include/`, as people wrote them."""
         from nodeworthy.adapters.library_yaml import YamlLibrary
 
         return YamlLibrary(Path(setting("INCLUDE", str(REPOSITORY / "include"))))
 
     @cached_property
+    def library(self) -> Library:
+        """The files in `include/`, and over them the baselines that were learnt."""
+        from nodeworthy.adapters.library_in_force import LibraryInForce
+
+        return LibraryInForce(self.files, lambda sku: self.book.baseline_versions(sku))
+
+    @cached_property
+    def _sql(self) -> SqlLedger:
+        from nodeworthy.adapters.ledger_sql import SqlLedger
+
+        return SqlLedger(setting("LEDGER_URL"), self.clock, self.files.lifecycle(), self.files.pool_policy)
+
+    @property
     def ledger(self) -> Ledger:
         """Our own database."""
-        from nodeworthy.adapters.ledger_sql import SqlLedger
-        from nodeworthy.lifecycle.policy import Policy
+        return self._sql
 
-        def policy(pool: str) -> Policy:
-            return Policy.from_document(self.library.policy(pool))
+    @property
+    def book(self) -> BaselineBook:
+        """The same database, as the memory of learnt baselines."""
+        return self._sql
 
-        return SqlLedger(setting("LEDGER_URL"), self.clock, self.library.lifecycle(), cache(policy))
+    @property
+    def trail(self) -> AuditTrail:
+        """The same database, as the memory's proof of itself."""
+        return self._sql
 
     @cached_property
     def bmcs(self) -> BmcDirectory:
@@ -134,6 +157,22 @@ class Wiring:
         from nodeworthy.procedures.judge_wave import Judging
 
         return Judging(self.judge, JinjaPage(), lambda: self.signer, self.golden)
+
+    def house(self, say: Callable[[str], None], run: str) -> House:
+        """Return what housekeeping works with."""
+        from nodeworthy.adapters.evidence_objectstore import ObjectStore
+        from nodeworthy.adapters.housekeeping_yaml import read_rules
+        from nodeworthy.procedures.upkeep import House
+
+        rules = read_rules(Path(setting("INCLUDE", str(REPOSITORY / "include"))))
+        return House(self.work(say), self._sql, ObjectStore(setting("EVIDENCE")), rules, run)
+
+    def teaching(self) -> Teaching:
+        """Return what learning baselines needs beside the ports of `work`."""
+        from nodeworthy.adapters.page_learning import LearningPage
+        from nodeworthy.procedures.learn import Teaching
+
+        return Teaching(self.book, self.files.learning_rule(), LearningPage())
 
     def golden(self) -> Mapping[str, str]:
         """Return the reference measurements: digest by what was measured."""

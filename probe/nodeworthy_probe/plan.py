@@ -16,6 +16,7 @@ from typing import Any
 
 SCHEMA = "nodeworthy.plan/1"
 _NONCE = re.compile(r"[0-9a-f]{64}")
+_RETRIED = ("crashed", "timed-out", "unparsable")
 _TEST_NAME = re.compile(r"[a-z0-9_]+(?:\.[a-z0-9_]+)*")
 
 
@@ -35,6 +36,8 @@ class TestSpec:
     timeout_seconds: float
     environment: Mapping[str, str]
     parameters: Mapping[str, Any]
+    repeats: int = 1
+    retry: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,4 +126,13 @@ def _test(entry: Any) -> TestSpec:
     parameters = entry.get("parameters", {})
     if not isinstance(parameters, dict):
         raise PlanRefused(f"The parameters of {name} must be an object.")
-    return TestSpec(name, tool, tuple(arguments), float(timeout), environment, parameters)
+    return TestSpec(name, tool, tuple(arguments), float(timeout), environment, parameters, *_how_often(entry, name))
+
+
+def _how_often(entry: dict[str, Any], name: str) -> tuple[int, tuple[str, ...]]:
+    repeats, retry = entry.get("repeats", 1), entry.get("retry", [])
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or not 1 <= repeats <= 100:
+        raise PlanRefused(f"The repeats of {name} must be a number from 1 to 100.")
+    if not isinstance(retry, list) or not all(word in _RETRIED for word in retry):
+        raise PlanRefused(f"The retry of {name} must name {', '.join(_RETRIED)}, or nothing.")
+    return repeats, tuple(retry)

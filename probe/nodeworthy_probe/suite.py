@@ -14,13 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import kernel_source
+from . import kernel_source, own_check
 from .kernel_source import KernelLog
 from .plan import Plan, TestSpec
 from .process import ToolRun, run_tool
 from .readings import attestation, bandwidth, cabling, collective, gpu_diag, gpu_identity, kernel
+from .readings import own_check as own_check_reading
 from .readings.context import Context, Interpreter
 from .records import Execution, Reading
+from .repeats import carried_out
 
 _INTERPRETERS: dict[str, Interpreter] = {
     "nvml": gpu_identity.read,
@@ -81,13 +83,18 @@ class Suite:
                 outcome = Outcome(number, spec, command, Execution.SKIPPED, None, 0.0, reason, b"",
                                   interpret("", context) if interpret else Reading())  # fmt: skip
             else:
-                outcome = _judge_run(number, context, self._run_tool(command, spec), interpret)
+                reader = interpret
+                outcome = carried_out(
+                    spec, lambda: _judge_run(number, context, self._run_tool(command, spec), reader), self.stopping
+                )
         if spec.tool == "nvml":
             self._gpu_by_pci.update(gpu_identity.gpu_by_pci(outcome.reading))
         self.ended(outcome)
         return outcome
 
     def _run_tool(self, command: tuple[str, ...], spec: TestSpec) -> ToolRun:
+        if spec.tool == own_check.TOOL:
+            return own_check.run_check(spec, self.stopping)
         return run_tool(command, spec.timeout_seconds, spec.environment, self.stopping)
 
     def _read_kernel(self, number: int, spec: TestSpec, mark: KernelLog) -> Outcome:
@@ -112,6 +119,8 @@ def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpret
     if spec.tool == _QUOTE:
         command = tuple(attestation.command(context, folder))
         return command, lambda text, given: attestation.read(text, given, folder)
+    if spec.tool == own_check.TOOL:
+        return spec.arguments, own_check_reading.read
     return (spec.tool, *spec.arguments), _INTERPRETERS.get(spec.tool)
 
 
@@ -130,6 +139,8 @@ def _judge_run(number: int, context: Context, run: ToolRun, interpret: Interpret
 
 def _execution_of(run: ToolRun, spec: TestSpec) -> tuple[Execution, str | None]:
     if run.exit_code is None:
+        if spec.tool == own_check.TOOL:
+            return Execution.TOOL_MISSING, run.start_error
         if shutil.which(run.command[0]) is None:
             return Execution.TOOL_MISSING, f"{run.command[0]} is not on this node's PATH"
         return Execution.CRASHED, f"{run.command[0]} cannot be started: {run.start_error}"

@@ -21,6 +21,8 @@ from nodeworthy.lifecycle.policy import INHERITED, Policy
 from nodeworthy.lifecycle.policy_error import PolicyError
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline, baselines_from_document, refuse_two_of_one_key
+from nodeworthy.qualification.learning import LearningRule
+from nodeworthy.qualification.own_checks import OwnCheck, check_from_document, with_checks
 from nodeworthy.qualification.references import Reference, references_from_document
 from nodeworthy.qualification.sku import FirmwareSet, Sku
 from nodeworthy.qualification.suite_document import suite_from_document
@@ -43,6 +45,7 @@ class YamlLibrary:
         self.suite = cache(self._read_suite)
         self.baselines = cache(self._read_baselines)
         self.policy = cache(self._read_policy)
+        self.checks = cache(self._read_checks)
         self.pool_policy = cache(self._read_pool_policy)
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
@@ -75,7 +78,13 @@ class YamlLibrary:
 
     def _read_suite(self, name: str) -> Suite:
         path = self._path("suites", name, ".json")
-        return suite_from_document(read(path, None), self.suite, str(path))
+        return with_checks(suite_from_document(read(path, None), self.suite, str(path)), self.checks())
+
+    def _read_checks(self) -> tuple[OwnCheck, ...]:
+        return tuple(
+            check_from_document(self._named(path, path.stem, "check-1"), str(path))
+            for path in sorted((self._folder / "checks").glob("*.yaml"))
+        )
 
     def _read_baselines(self, sku: str) -> tuple[Baseline, ...]:
         path = self._path("baselines", sku, ".json")
@@ -84,7 +93,8 @@ class YamlLibrary:
         if population.is_file():
             references = references_from_document(read(population, None), str(population))
         found = baselines_from_document(read(path, None), references, str(path)) if path.is_file() else ()
-        return (*found, *self._read_simulated(sku, found))
+        own = (row for check in self.checks() for row in check.baselines(sku))
+        return (*found, *self._read_simulated(sku, found), *own)
 
     def _read_simulated(self, sku: str, real: tuple[Baseline, ...]) -> tuple[Baseline, ...]:
         """Return what was measured on the virtual fleet; a key that has a real figure is not also simulated."""
@@ -97,6 +107,11 @@ class YamlLibrary:
         if unmarked:
             raise Permanent(f"{path}: {unmarked[0]} does not say `simulated`: a file of the virtual fleet must.")
         return found
+
+    def learning_rule(self) -> LearningRule:
+        """Return how baselines are learnt from the fleet's own measurements."""
+        path = self._path("baselines", "learning", ".yaml")
+        return values.learning_rule(read(path, self._schemas, "learning-1"))
 
     def _read_policy(self, pool: str) -> Mapping[str, Any]:
         path = self._path("policies", pool, ".yaml")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
 from nodeworthy.evidence.inventory import ComponentKind
+from nodeworthy.qualification.learning import LearningRule
+from nodeworthy.qualification.references import CombinedRule
 from nodeworthy.qualification.sku import BmcProfile, FirmwareEntry, FirmwareSet, PartRule, Sku
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
@@ -47,12 +49,23 @@ def firmware_set(document: Document) -> FirmwareSet:
 
 
 def policy(document: Document) -> Document:
-    """Return a policy whose durations are `timedelta`; read-only."""
+    """Return a policy whose durations are `timedelta` and whose times are aware; read-only."""
     durations = {
         group: MappingProxyType({name: duration(text) for name, text in document[group].items()})
         for group in ("validity", "waits")
     }
-    return MappingProxyType({**document, **durations})
+    off = tuple({**row, "until": datetime.fromisoformat(row["until"])} for row in document.get("checks_off", ()))
+    return MappingProxyType({**document, **durations, "checks_off": off})
+
+
+def learning_rule(document: Document) -> LearningRule:
+    """Return how baselines are learnt."""
+    plain = ("date", "source", "minimum_population", "floor_percent", "ceiling_percent", "most_percent")
+    return LearningRule(
+        **{key: document[key] for key in (*plain, "least_percent", "spread_percent")},
+        low_is_good=frozenset(document["low_is_good"]),
+        reference=CombinedRule(**document["reference"]),
+    )
 
 
 def _part(row: Document) -> PartRule:

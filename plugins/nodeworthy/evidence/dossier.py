@@ -17,6 +17,8 @@ from nodeworthy.evidence.measurements import EvidenceReference
 
 DOSSIER_SCHEMA = "nodeworthy.dossier/1"
 MANIFEST = "manifest.json"
+PAGE = "page.html"
+"""What an operator opens; it lies beside the manifest."""
 NEEDED = frozenset({"plan.json", "result.json", "validation.json", "suite.json", "baselines.json", "verdict.json"})
 """What every dossier holds, besides the raw outputs in its bundle."""
 

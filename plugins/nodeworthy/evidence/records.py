@@ -22,6 +22,8 @@ class StoredResult:
     bundle: EvidenceReference
     document: Mapping[str, Any]
     judged: bool
+    switched_off: tuple[Mapping[str, str], ...] = ()
+    """Tests that its plan left out by the pool's policy: test, why, who, until. Filled in by who judges it."""
 
 
 @dataclass(frozen=True, slots=True)

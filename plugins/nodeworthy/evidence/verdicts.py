@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nodeworthy.evidence.measurements import EvidenceReference
+
 
 class Verdict(StrEnum):
     """What the evidence says."""
@@ -57,3 +59,5 @@ class Judgement:
     """One sentence for the operator: the deciding reason, or what was proven."""
     simulated: bool = False
     """Whether the evidence comes from the virtual fleet."""
+    dossier: EvidenceReference | None = None
+    """The manifest of its evidence, once that is written; a pass and every other verdict have one."""

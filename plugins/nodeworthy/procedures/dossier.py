@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodeworthy.evidence.canonical import canonical_json, sha256_hex, without_nan
-from nodeworthy.evidence.dossier import MANIFEST, folder_of, manifest_document
+from nodeworthy.evidence.dossier import MANIFEST, PAGE, folder_of, manifest_document
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement
@@ -27,8 +27,6 @@ from nodeworthy.qualification.written import (
     suite_to_document,
     verdict_document,
 )
-
-PAGE = "page.html"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ never stops the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
-from nodeworthy.evidence.dossier import folder_of
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
@@ -28,6 +27,7 @@ from nodeworthy.procedures.isolate import isolate
 from nodeworthy.procedures.progress import begin, record_of
 from nodeworthy.procedures.test_plan import PLAN
 from nodeworthy.qualification.decision import not_attested
+from nodeworthy.qualification.own_checks import said_off
 from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.validation import part_of
 from nodeworthy.qualification.written import Basis
@@ -65,7 +65,7 @@ def judge_wave(run: str, scope: Scope, work: Work, judging: Judging) -> tuple[Su
     waiting = [result for result in results if not result.judged]
     busy = {result.node for result in waiting}
     left = {result.node: result for result in results if result.judged and result.node not in busy}
-    wave = _Wave(
+    wave = Wave(
         run, scope, work, judging, {record.node.name: record.node for record in work.ledger.nodes([*busy, *left])}
     )
     summaries = [wave.finish(result) for result in left.values()]
@@ -77,8 +77,8 @@ def judge_wave(run: str, scope: Scope, work: Work, judging: Judging) -> tuple[Su
 
 
 @dataclass
-class _Wave:
-    """One call of `judge_wave`; `broken` collects what no operator's answer explains."""
+class Wave:
+    """One call of `judge_wave` or `rejudge`; `broken` collects what no operator's answer explains."""
 
     run: str
     scope: Scope
@@ -91,6 +91,7 @@ class _Wave:
 
     def judge(self, results: Sequence[StoredResult]) -> list[Summary | None]:
         """Judge results of one suite together, then treat them node by node."""
+        results = [self._as_asked(result) for result in results]
         skus = {result.node: self.work.library.sku(self.nodes[result.node].sku) for result in results}
         batch = JudgingBatch(
             scope=self.scope,
@@ -131,15 +132,25 @@ class _Wave:
         quote = None
         if self.scope is Scope.PLATFORM:
             judgement, quote = self._attested(stored, judgement, lease)
+        judgement = replace(judgement, sentence=judgement.sentence + said_off(stored.switched_off))
         basis = self._basis(stored, node)
         judged = Judged(stored, judgement, basis, part_of(validation, stored.node), quote)
         dossier = write_dossier(judged, lease, work, self.judging.page)
         qualification = self._qualification(judged, dossier.manifest)
-        work.ledger.record_judgement(lease, judgement, qualification)
+        work.ledger.record_judgement(lease, replace(judgement, dossier=dossier.manifest), qualification)
         page = work.store.url(dossier.page)
         work.say(f"{judgement.sentence} Evidence: {page}")
         self._move(judgement, dossier.manifest, lease)
         return self._summary(judgement, page)
+
+    def _as_asked(self, stored: StoredResult) -> StoredResult:
+        """Return a result with what its plan left out by the pool's policy: that is not missing."""
+        nonce = stored.document.get("nonce")
+        for effect in self.work.ledger.effects(stored.node, episode=stored.episode):
+            plan = effect.detail.get("plan") if effect.kind == PLAN else None
+            if plan is not None and plan["nonce"] == nonce:
+                return replace(stored, switched_off=tuple(plan.get("switched_off", ())))
+        return stored
 
     def _attested(
         self, stored: StoredResult, judgement: Judgement, lease: Lease
@@ -158,9 +169,9 @@ class _Wave:
     def _basis(self, stored: StoredResult, node: FleetNode) -> Basis:
         library = self.work.library
         sku: Sku = library.sku(node.sku)
-        return Basis(
-            library.suite(stored.suite), sku, tuple(library.baselines(sku.name)), sku.firmware_set, node.serial
-        )
+        off = [row["test"] for row in stored.switched_off]
+        asked = library.suite(stored.suite).without(off)
+        return Basis(asked, sku, tuple(library.baselines(sku.name)), sku.firmware_set, node.serial)
 
     def _qualification(self, judged: Judged, manifest: EvidenceReference) -> Qualification | None:
         if judged.judgement.verdict is not Verdict.PASS:
@@ -199,7 +210,7 @@ class _Wave:
         if judgement.verdict not in (Verdict.PASS, Verdict.FAIL):
             return None
         self.work.say(f"{stored.node} was judged before and not moved: {judgement.sentence}")
-        dossier = self._recorded_dossier(stored)
+        dossier = judgement.dossier
         if dossier is None and judgement.verdict is Verdict.PASS:
             return None
         self._move(judgement, dossier or stored.bundle, lease)
@@ -208,11 +219,6 @@ class _Wave:
     def _recorded(self, stored: StoredResult) -> Judgement | None:
         found = self.work.ledger.judgements(stored.node, episode=stored.episode)
         return next((one for one in found if (one.scope, one.suite) == (self.scope, stored.suite)), None)
-
-    def _recorded_dossier(self, stored: StoredResult) -> EvidenceReference | None:
-        granted = self.work.ledger.qualifications(stored.node)
-        folder = f"{folder_of(stored.bundle)}/"
-        return next((one.dossier for one in granted if one.dossier.path.startswith(folder)), None)
 
     def _answers_newest_plan(self, stored: StoredResult) -> bool:
         """Tell whether no newer plan was handed out: a result that was measured again must not move the node."""

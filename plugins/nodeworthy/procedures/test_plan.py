@@ -21,6 +21,7 @@ from nodeworthy.ports import ClusterNode, Work
 from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
 from nodeworthy.procedures.progress import begin, record_of
 from nodeworthy.procedures.reset import RESET
+from nodeworthy.qualification.own_checks import said_off, switched_off
 from nodeworthy.qualification.plans import plan_document
 
 PLAN = "test-plan"
@@ -59,10 +60,13 @@ def test_plan(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, suite:
         nonce, number = work.ledger.nonce(lease, scope.value), 1
     else:
         nonce, number = work.ledger.renew_nonce(lease, scope.value), int(newest.key.rsplit("/", 1)[1]) + 1
+    asked = work.library.suite(suite)
+    off = switched_off(work.library.policy(node.pool), asked, work.clock.now())
     plan = plan_document(
-        work.library.suite(suite),
+        asked,
         case.sku,
         scope,
+        off,
         node=node.name,
         serial=node.serial,
         episode=lease.episode,
@@ -70,7 +74,8 @@ def test_plan(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, suite:
     )
     effect = case.intend(PLAN, f"{scope.value}/{number}", {"plan": plan, "boot_id": seen.boot_id})
     names = ", ".join(test["test"] for test in plan["tests"])
-    work.say(f"Test plan of {node.name}: suite {suite}, {names}; nonce {nonce[:12]}, boot id {seen.boot_id}.")
+    left_out = said_off(one.document() for one in off)
+    work.say(f"Test plan of {node.name}: suite {suite}, {names}; nonce {nonce[:12]}, boot id {seen.boot_id}.{left_out}")
     return _in_order(effect.detail["plan"])
 
 

@@ -6,10 +6,11 @@ result carries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.qualification.own_checks import SwitchedOff
 from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suites import Suite, TestSpec
 
@@ -25,15 +26,18 @@ class Addressee(TypedDict):
     nonce: str
 
 
-def plan_document(suite: Suite, sku: Sku, scope: Scope, **addressee: Unpack[Addressee]) -> dict[str, Any]:
+def plan_document(
+    suite: Suite, sku: Sku, scope: Scope, off: Sequence[SwitchedOff] = (), **addressee: Unpack[Addressee]
+) -> dict[str, Any]:
     """Return a `nodeworthy.plan/1` document. `{gpus}`, `{nics}`, `{drives}` become what the SKU names."""
     return {
         "schema": PLAN_SCHEMA,
         **addressee,
         "suite": suite.name,
         "sku": sku.name,
+        **({"switched_off": [one.document() for one in off]} if off else {}),
         "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},
-        "tests": [_test(test, sku) for test in suite.for_scope(scope)],
+        "tests": [_test(test, sku) for test in suite.without([one.test for one in off]).for_scope(scope)],
     }
 
 

@@ -20,7 +20,9 @@ from nodeworthy.qualification.statistics import deviation_percent, robust_sigma
 REFERENCE_SCHEMA = "nodeworthy.reference/1"
 _KEYS = ("schema", "sku", "version", "simulated", "date", "source", "population", "rule", "metrics")
 _RULE_KEYS = ("z", "percent", "sigma_floor_percent", "minimum_population", "source")
-_ROW_KEYS = ("test", "metric", "statistic", "unit", "median", "sigma", "n", "parameters")
+_OWN_KEYS = ("version", "simulated", "date", "source", "rule")
+"""What a row may say for itself where it differs from the head of its document: it was frozen another day."""
+_ROW_KEYS = ("test", "metric", "statistic", "unit", "median", "sigma", "n", "parameters", *_OWN_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ def _rule(row: Any, where: str) -> CombinedRule:
 def _reference(row: Mapping[str, Any], document: Mapping[str, Any], rule: CombinedRule, where: str) -> Reference:
     here = f"{where}, {row.get('metric', 'a row without metric')}"
     refuse_unknown_keys(row, _ROW_KEYS, here)
+    rule = _rule(row["rule"], here) if "rule" in row else rule
+    document = {**document, **{key: row[key] for key in _OWN_KEYS if key in row}}
     centre, sigma, n = figure(row, "median", here), figure(row, "sigma", here), int(figure(row, "n", here))
     if n < rule.minimum_population:
         raise Permanent(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from nodeworthy.evidence.canonical import canonical_json
@@ -18,6 +19,7 @@ from nodeworthy.qualification.baselines import baselines_from_document
 from nodeworthy.qualification.checks import failed_checks
 from nodeworthy.qualification.decision import Case, decide, not_attested
 from nodeworthy.qualification.frame import Context, build_rows
+from nodeworthy.qualification.own_checks import said_off
 from nodeworthy.qualification.references import references_from_document
 from nodeworthy.qualification.sku import BmcProfile, Sku
 from nodeworthy.qualification.suite_document import suite_from_document
@@ -35,11 +37,13 @@ def rejudge(files: Mapping[str, bytes]) -> bytes:
         bundle=EvidenceReference("", recorded["made_from"]["bundle.tar.gz"], 0),
         document=json.loads(files["result.json"]),
         judged=True,
+        switched_off=tuple(json.loads(files["plan.json"]).get("switched_off", ())),
     )
     basis = _basis(files, recorded)
     rows = build_rows([Context(stored, basis.suite, basis.sku, basis.baselines, basis.firmware_set, basis.serial)])
     failed = failed_checks(rows, basis.suite.checks())
     judgement = _with_quote(decide(Case(stored, basis.suite, rows, failed)), files)
+    judgement = replace(judgement, sentence=judgement.sentence + said_off(stored.switched_off))
     return canonical_json(verdict_document(stored, judgement, basis, recorded["made_from"]))
 
 

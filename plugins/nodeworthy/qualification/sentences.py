@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.results import Result
 from nodeworthy.evidence.verdicts import Reason, Verdict
-from nodeworthy.qualification.frame import NODE, UNLIMITED, Row
+from nodeworthy.qualification.frame import NODE, Row
 from nodeworthy.qualification.statistics import deviation_percent
 from nodeworthy.qualification.suites import Check, MetricSpec, Per, Suite
 
@@ -91,10 +91,12 @@ def judged_sentence(node: str, reasons: Sequence[Reason]) -> str:
 
 def passed_sentence(stored: StoredResult, suite: Suite, rows: Sequence[Row]) -> str:
     """Return the sentence for a node that passed: how much was proven, and its headline figures."""
+    headlines = [row for row in rows if row.component == NODE and _is_headline(suite, row)]
+    names = [row.metric for row in headlines]
     shown = [
-        f"{row.metric} {_figure(row.value)} {row.expected_unit} (floor {_figure(row.floor)})"
-        for row in rows
-        if row.component == NODE and _is_headline(suite, row)
+        f"{row.metric if names.count(row.metric) == 1 else f'{row.test} {row.metric}'} {_figure(row.value)} "
+        f"{row.expected_unit} (floor {_figure(row.floor)})"
+        for row in headlines
     ]
     figures = f": {', '.join(shown)}" if shown else ""
     return (

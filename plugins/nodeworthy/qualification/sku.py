@@ -15,7 +15,7 @@ from nodeworthy.evidence.inventory import ComponentKind
 
 @dataclass(frozen=True, slots=True)
 class PartRule:
-    """So many components of one kind, of one of these models, each of this capacity (MiB, plus or minus the tolerance)."""
+    """So many components of one kind, of one of these models, each of this capacity (MiB, within the tolerance)."""
 
     kind: ComponentKind
     count: int

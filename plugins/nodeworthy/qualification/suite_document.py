@@ -79,7 +79,7 @@ def suite_from_document(
 
 
 def _nodes(document: Mapping[str, Any], where: str) -> tuple[int, int]:
-    """Return the fewest and most nodes of a run. A level for several nodes must say how many, a level for one may not."""
+    """Return the fewest and most nodes of a run: a level for several nodes must say how many, others may not."""
     several = document.get("level") in _LEVELS_OF_SEVERAL_NODES
     row = document.get("nodes")
     if row is None and not several:

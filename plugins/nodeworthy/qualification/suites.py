@@ -7,7 +7,7 @@ expectation says in its `meta` to which of the three layers it belongs, which ve
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -117,6 +117,10 @@ class Suite:
     def without(self, tests: Collection[str]) -> Suite:
         """Return the suite without the tests of these names."""
         return replace(self, tests=tuple(test for test in self.tests if test.test not in tests))
+
+    def with_tests(self, tests: Iterable[TestSpec]) -> Suite:
+        """Return the suite with these tests behind its own."""
+        return replace(self, tests=(*self.tests, *tests))
 
     def cost(self, gpus: int) -> Cost:
         """Return what one run costs on nodes of so many GPUs, usually and when every test runs into its time-out."""

@@ -86,14 +86,16 @@ def baselines_to_document(baselines: Iterable[Baseline]) -> dict[str, Any]:
         "schema": BASELINE_SCHEMA,
         "sku": found[0].sku if found else "",
         "version": found[0].version if found else 1,
-        "baselines": [_baseline(baseline) for baseline in found],
+        "baselines": [_baseline(baseline, found[0]) for baseline in found],
     }
 
 
-def _baseline(baseline: Baseline) -> dict[str, Any]:
+def _baseline(baseline: Baseline, head: Baseline) -> dict[str, Any]:
     whole = asdict(baseline)
-    left_out = ("sku", "version", "reference")
-    row = {key: value for key, value in whole.items() if key not in left_out and value is not None}
+    left_out = ["sku", "reference"] + (["version"] if baseline.version == head.version else [])
+    row = {
+        key: value for key, value in whole.items() if key not in left_out and value is not None and value is not False
+    }
     return {**row, "on_failure": baseline.on_failure.value, "parameters": dict(baseline.parameters)}
 
 
@@ -111,13 +113,19 @@ def references_to_document(baselines: Iterable[Baseline]) -> dict[str, Any] | No
         "date": first.date,
         "source": first.source,
         "rule": asdict(first.rule),
-        "metrics": [_reference(reference) for _, reference in found],
+        "metrics": [_reference(reference, first) for _, reference in found],
     }
 
 
-def _reference(reference: Reference) -> dict[str, Any]:
+def _reference(reference: Reference, head: Reference) -> dict[str, Any]:
     plain = ("test", "metric", "statistic", "unit", "median", "sigma", "n")
-    return {**{key: getattr(reference, key) for key in plain}, "parameters": dict(reference.parameters)}
+    own = {
+        key: getattr(reference, key)
+        for key in ("version", "simulated", "date", "source")
+        if getattr(reference, key) != getattr(head, key)
+    }
+    rule = {} if reference.rule == head.rule else {"rule": asdict(reference.rule)}
+    return {**{key: getattr(reference, key) for key in plain}, "parameters": dict(reference.parameters), **own, **rule}
 
 
 def verdict_document(
@@ -135,6 +143,7 @@ def verdict_document(
         "sku": basis.sku.name,
         "gpus": basis.sku.gpus,
         "devices": {kind: list(names) for kind, names in basis.sku.devices.items()},
+        **({"switched_off": [dict(row) for row in stored.switched_off]} if stored.switched_off else {}),
         "firmware_set": basis.firmware_set,
         "simulated": judgement.simulated,
         "verdict": judgement.verdict.value,

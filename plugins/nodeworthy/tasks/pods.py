@@ -44,6 +44,7 @@ class TestPodOperator(KubernetesPodOperator):
         self.node = node
         self.suite = suite
         self.scope = scope
+        self._checks: list[dict[str, Any]] = []
 
     def execute(self, context: Context) -> Any:
         """Skip what is proven; otherwise write the plan into the pod and start it."""
@@ -125,3 +126,10 @@ class TestPodOperator(KubernetesPodOperator):
         self.labels = {"nodeworthy.dev/node": self.node, "nodeworthy.dev/suite": plan["suite"]}
         self.annotations = {"nodeworthy.dev/episode": str(plan["episode"])}
         self.env_vars = [models.V1EnvVar(name="NODEWORTHY_PLAN", value=json.dumps(plan))]
+        self._checks = [test for test in plan["tests"] if test.get("image")]
+
+    def build_pod_request_obj(self, context: Context | None = None) -> Any:
+        """Return the pod: the probe's container, and one beside it for every own check of the plan."""
+        from nodeworthy.tasks.check_containers import add_checks
+
+        return add_checks(super().build_pod_request_obj(context), self._checks)

@@ -7,13 +7,15 @@ The pages are plain HTML without outside links or scripts.
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.responses import HTMLResponse, Response
 
 from nodeworthy.errors import NodeworthyError
+from nodeworthy.evidence.dossier import PAGE
+from nodeworthy.evidence.verdicts import Judgement
 
 TEMPLATES = Path(__file__).parent / "templates"
 MEDIA = {".html": "text/html", ".json": "application/json", ".txt": "text/plain", ".gz": "application/gzip"}
@@ -39,11 +41,12 @@ def nodes() -> str:
     for record in ledger.nodes():
         judged = ledger.judgements(record.node.name)
         verdict = judged[0].verdict.value if judged else "-"
+        shown = _verdict(judged[0], "") if judged else "-"
         name = escape(record.node.name)
         rows.append(
             f'<tr><td><a href="nodes/{name}">{name}</a></td><td>{escape(record.node.sku)}</td>'
             f"<td>{escape(record.node.rack)}/{record.node.position}</td><td>{escape(record.milestone)}</td>"
-            f'<td class="{escape(verdict)}">{escape(verdict)}</td><td>{escape(record.reason)}</td></tr>'
+            f'<td class="{escape(verdict)}">{shown}</td><td>{escape(record.reason)}</td></tr>'
         )
     return _page("Nodes", _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows))
 
@@ -55,7 +58,7 @@ def node(name: str) -> str:
     if not records:
         raise HTTPException(404, f"The ledger knows no node named {name}.")
     judged = [
-        f'<tr><td>{j.scope.value}</td><td>{escape(j.suite)}</td><td class="{j.verdict.value}">{j.verdict.value}</td>'
+        f'<tr><td>{j.scope.value}</td><td>{escape(j.suite)}</td><td class="{j.verdict.value}">{_verdict(j, "../")}</td>'
         f"<td>{escape(j.sentence)}</td></tr>"
         for j in ledger.judgements(name)
     ]
@@ -87,6 +90,15 @@ def evidence(path: str) -> Response:
     except NodeworthyError as error:
         raise HTTPException(404, error.sentence) from error
     return Response(content, media_type=MEDIA.get(Path(path).suffix, "application/octet-stream"))
+
+
+def _verdict(judgement: Judgement, up: str) -> str:
+    """Return a verdict's word, as a link to its page where its dossier is on record."""
+    word = escape(judgement.verdict.value) + (" (simulated)" if judgement.simulated else "")
+    if judgement.dossier is None:
+        return word
+    page = PurePosixPath(judgement.dossier.path).parent / PAGE
+    return f'<a href="{up}evidence/{escape(str(page))}">{word}</a>'
 
 
 def _wiring() -> Any:

@@ -1,0 +1,116 @@
+"""Checks a dossier or a certificate from files alone: no ledger, no store, no settings.
+
+Three questions: is every file there and unchanged, does the verdict follow from the evidence to the byte, and (for a
+certificate) does the signature fit. A dossier may lie in its place in the evidence store or in a folder of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from nodeworthy.adapters.signer_ed25519 import Ed25519Keys
+from nodeworthy.errors import Permanent
+from nodeworthy.evidence.certificate import CERTIFICATE_SCHEMA, problems_of_certificate
+from nodeworthy.evidence.dossier import MANIFEST, verify, verify_dossier
+from nodeworthy.evidence.measurements import EvidenceReference
+from nodeworthy.qualification.rejudge import rejudge
+
+
+class OfflineEvidence:
+    """One dossier's folder or manifest, or one certificate, on this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path / MANIFEST if path.is_dir() else path
+        self._folder = self._file.parent
+        self._document = _read(self._file)
+        self.summary = ""
+
+    @property
+    def is_certificate(self) -> bool:
+        """Whether this is a certificate rather than a dossier."""
+        return self._document.get("schema") == CERTIFICATE_SCHEMA
+
+    def dossier(self) -> tuple[str, ...]:
+        """Return one sentence per thing that is wrong; nothing when the dossier is whole and its verdict follows."""
+        problems = verify(self._document, self.read)
+        if problems:
+            return problems
+        files = {
+            str(row["name"]): content
+            for row in self._document["files"]
+            if (content := self.read(row["path"])) is not None
+        }
+        problems = self._wrong_words(files) or _does_not_follow(files)
+        shown = self._document
+        self.summary = (
+            f"{len(files)} files are there and unchanged, and the verdict follows from them to the byte.\n"
+            f"{shown['node']} ({shown['serial']}), {shown['scope']} scope, suite {shown['suite']}: {shown['verdict']}"
+            f"{' (simulated)' if shown['simulated'] else ''} - {shown['sentence']}"
+        )
+        return problems
+
+    def certificate(self, keys: Ed25519Keys, now: datetime) -> tuple[str, ...]:
+        """Return one sentence per reason not to trust the certificate, or a dossier of it that lies here too."""
+        problems = list(problems_of_certificate(self._document, keys.check, now))
+        checked = 0
+        for scope, row in sorted(self._document.get("qualifications", {}).items()):
+            reference = EvidenceReference(**row["dossier"])
+            if self.read(reference.path) is None:
+                continue
+            checked += 1
+            problems += [f"{scope}: {problem}" for problem in verify_dossier(reference, self.read)]
+        self.summary = (
+            f"The certificate of {self._document.get('node')} holds until {self._document.get('expires_at')}, signed "
+            f"by key {self._document.get('key_id')}; {checked} of its dossiers lie here and are whole."
+        )
+        return tuple(problems)
+
+    def read(self, path: str) -> bytes | None:
+        """Read a file of the store by its path there: below any folder above this one, or beside this file."""
+        name = PurePosixPath(path).name
+        for place in (self._folder, *self._folder.parents):
+            for candidate in (place / path, *([place / name] if place in self._nearest else [])):
+                if candidate.is_file():
+                    return candidate.read_bytes()
+        return None
+
+    @property
+    def _nearest(self) -> tuple[Path, ...]:
+        return (self._folder, self._folder.parent)
+
+    def _wrong_words(self, files: Mapping[str, bytes]) -> tuple[str, ...]:
+        """The manifest repeats the verdict's words: both must say the same."""
+        verdict = json.loads(files["verdict.json"])
+        differing = [
+            key for key in ("node", "serial", "sku", "scope", "suite", "simulated", "verdict", "sentence")
+            if self._document.get(key) != verdict.get(key)
+        ]  # fmt: skip
+        return tuple(
+            f"The manifest and the verdict disagree about {key}: the manifest was changed." for key in differing
+        )
+
+
+def _does_not_follow(files: Mapping[str, bytes]) -> tuple[str, ...]:
+    again = rejudge(files)
+    if again == files["verdict.json"]:
+        return ()
+    verdict = json.loads(again)["verdict"]
+    return (f"The verdict does not follow from the evidence: judged again it is {verdict}, in other words or figures.",)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise Permanent(
+            f"{path} is no manifest and no certificate ({error}): name a dossier's folder, or one of the two."
+        ) from error
+    if not isinstance(document, dict):
+        raise Permanent(
+            f"{path} is no manifest and no certificate: name the folder of a dossier, or one of the two files."
+        )
+    return document

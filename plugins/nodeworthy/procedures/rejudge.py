@@ -1,0 +1,82 @@
+"""Rejudge: decide from stored evidence, by the baselines that are in force now, without running a test again.
+
+It touches only what waits for a baseline: a node whose newest judgement says nothing else than `no_baseline`. The new
+judgement gets its own dossier; the old one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from nodeworthy.errors import Permanent, Refused
+from nodeworthy.evidence.records import StoredResult
+from nodeworthy.evidence.verdicts import Judgement, Scope
+from nodeworthy.ports import Work
+from nodeworthy.procedures.judge_wave import Judging, Summary, Wave
+
+NO_BASELINE = "no_baseline"
+DONE = "judged again by the baselines in force"
+
+
+def rejudge(
+    run: str, names: Sequence[str], work: Work, judging: Judging, *, lifetime: timedelta
+) -> tuple[Summary, ...]:
+    """Judge again what waits for a baseline on these nodes. Re-entrant; a node that another run holds is left out.
+
+    Raises Permanent when the evidence of some node could not be kept, after all others were treated.
+    """
+    held = [name for name in names if _waits(name, work) and _held(name, run, work, lifetime)]
+    summaries: list[Summary] = []
+    broken: list[str] = []
+    nodes = {record.node.name: record.node for record in work.ledger.nodes(held)} if held else {}
+    for scope in Scope:
+        results = [one for one in work.ledger.results(run=run, scope=scope, unjudged=False) if _for_baseline(one, work)]
+        wave = Wave(run, scope, work, judging, nodes)
+        for suite in dict.fromkeys(one.suite for one in results):
+            judged = wave.judge([one for one in results if one.suite == suite])
+            summaries += [one for one in judged if one is not None]
+        broken += wave.broken
+    _give_back(run, summaries, work)
+    if broken:
+        raise Permanent(" ".join(broken))
+    return tuple(summaries)
+
+
+def _give_back(run: str, summaries: Sequence[Summary], work: Work) -> None:
+    """Release every lease of this run, also those of an attempt that was killed."""
+    for name in work.ledger.run_nodes(run):
+        with suppress(Refused):
+            work.ledger.release(work.ledger.lease(name, run), close=False, reason=_reason(name, summaries))
+
+
+def _reason(name: str, summaries: Sequence[Summary]) -> str:
+    return next((one.sentence for one in summaries if one.node == name), DONE)
+
+
+def _waits(name: str, work: Work) -> bool:
+    judged = work.ledger.judgements(name)
+    return bool(judged) and waits_for_baseline(judged[0])
+
+
+def waits_for_baseline(judgement: Judgement) -> bool:
+    """Tell whether a judgement has no other reason than a missing baseline."""
+    return bool(judgement.reasons) and all(reason.code == NO_BASELINE for reason in judgement.reasons)
+
+
+def _held(name: str, run: str, work: Work, lifetime: timedelta) -> bool:
+    try:
+        work.ledger.open_episode(name, kind="onboarding", run=run, lifetime=lifetime)
+    except Refused as refusal:
+        work.say(f"{name} is left out: {refusal.sentence}")
+        return False
+    return True
+
+
+def _for_baseline(stored: StoredResult, work: Work) -> bool:
+    """Tell whether this is the newest judged result of a node that waits for a baseline."""
+    judged = work.ledger.judgements(stored.node, episode=stored.episode)
+    newest = judged[0] if judged else None
+    same = newest is not None and (newest.scope, newest.suite) == (stored.scope, stored.suite)
+    return stored.judged and same and newest is not None and waits_for_baseline(newest)

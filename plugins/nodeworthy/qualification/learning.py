@@ -1,0 +1,243 @@
+"""Learning baselines: from stored measurements to proposed limits, and what these would have decided.
+
+A population is every fit figure of one key: complete, in its unit, over the transport and with the parameters that the
+suite demands. Real and simulated results are never mixed, and a node counts once. Counts are not learnt: a counted
+thing has one right value whatever the fleet shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from nodeworthy.evidence.records import StoredResult
+from nodeworthy.evidence.results import read_result
+from nodeworthy.evidence.verdicts import Judgement
+from nodeworthy.qualification.baselines import Baseline
+from nodeworthy.qualification.checks import COMPLETED, failed_checks
+from nodeworthy.qualification.decision import Case, decide
+from nodeworthy.qualification.frame import NODE, Context, Row, build_rows
+from nodeworthy.qualification.references import CombinedRule, Reference, freeze
+from nodeworthy.qualification.sku import Sku
+from nodeworthy.qualification.suites import Suite
+
+COUNTED_UNITS = frozenset({"count", "bool"})
+
+Key = tuple[str, str, str, str]
+"""Test, metric, statistic, unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningRule:
+    """How limits follow from a population (`include/baselines/learning.yaml`); per cent of the median."""
+
+    date: str
+    source: str
+    minimum_population: int
+    floor_percent: float
+    ceiling_percent: float
+    most_percent: float
+    least_percent: float
+    low_is_good: frozenset[str]
+    spread_percent: float
+    reference: CombinedRule
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One stored result with what it is judged by, besides baselines."""
+
+    stored: StoredResult
+    suite: Suite
+    sku: Sku
+    serial: str
+
+    def context(self, baselines: Sequence[Baseline]) -> Context:
+        """Return what the rows of this result are joined with."""
+        return Context(self.stored, self.suite, self.sku, baselines, self.sku.firmware_set, self.serial)
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """The fit figures of one key: all of them, and how many nodes they are of."""
+
+    key: Key
+    parameters: Mapping[str, str | int | float]
+    values: tuple[float, ...]
+    nodes: int
+    by_component: bool
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What one key's population says: the baseline in force (if any), the proposed one, or why there is none."""
+
+    population: Population
+    old: Baseline | None
+    new: Baseline | None
+    why_not: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a proposal would have made of one past result."""
+
+    node: str
+    scope: str
+    suite: str
+    before: Judgement
+    after: Judgement
+
+
+def populations(past: Sequence[Past]) -> tuple[Population, ...]:
+    """Return the populations of all measured keys; when both real and simulated results stand there, the real ones."""
+    simulated = all(read_result(one.stored.document).simulated for one in past)
+    used = [one for one in past if read_result(one.stored.document).simulated is simulated]
+    gathered: dict[Key, list[Row]] = {}
+    for row in (row for one in used for row in build_rows([one.context(())]) if _fit(row)):
+        gathered.setdefault((row.test, row.metric, row.statistic, row.expected_unit), []).append(row)
+    parameters = {
+        (test.test, spec.metric, spec.statistic): dict(spec.parameters)
+        for one in used
+        for test in one.suite.tests
+        for spec in test.metrics
+    }
+    return tuple(
+        Population(
+            key=key,
+            parameters=parameters[key[:3]],
+            values=tuple(row.value for row in rows if row.value is not None),
+            nodes=len({row.node for row in rows}),
+            by_component=any(row.component != NODE for row in rows),
+            simulated=simulated,
+        )
+        for key, rows in gathered.items()
+    )
+
+
+def _fit(row: Row) -> bool:
+    return (
+        row.value is not None
+        and row.value > 0
+        and row.status == "ok"
+        and row.execution == COMPLETED
+        and row.demanded == "yes"
+        and row.expected_unit not in COUNTED_UNITS
+        and (row.unit, row.identity) == (row.expected_unit, row.expected_identity)
+        and (row.transport, row.parameters) == (row.expected_transport, row.expected_parameters)
+    )
+
+
+def lessons(
+    found: Iterable[Population], known: Sequence[Baseline], rule: LearningRule, *, sku: str, again: bool = False
+) -> tuple[Lesson, ...]:
+    """Return a lesson per population. Keys that have a usable baseline are left out unless `again`."""
+    taught = []
+    for population in found:
+        old = _in_force(population, known)
+        if old is None or again:
+            taught.append(_lesson(population, old, rule, sku))
+    return tuple(taught)
+
+
+def _in_force(population: Population, known: Sequence[Baseline]) -> Baseline | None:
+    """Return the baseline that judges this population now; the virtual fleet's does not judge real hardware."""
+    for baseline in known:
+        key = (baseline.test, baseline.metric, baseline.statistic, baseline.unit)
+        same = key == population.key and dict(baseline.parameters) == dict(population.parameters)
+        if same and (population.simulated or not baseline.simulated):
+            return baseline
+    return None
+
+
+def _lesson(population: Population, old: Baseline | None, rule: LearningRule, sku: str) -> Lesson:
+    if population.nodes < rule.minimum_population:
+        why = f"{population.nodes} nodes were measured and {rule.minimum_population} are needed"
+        return Lesson(population, old, None, why)
+    return Lesson(population, old, _proposed(population, rule, sku), "")
+
+
+def _proposed(population: Population, rule: LearningRule, sku: str) -> Baseline:
+    test, metric, statistic, unit = population.key
+    centre, _ = freeze(population.values)
+    plain = Baseline(
+        sku=sku,
+        test=test,
+        metric=metric,
+        statistic=statistic,
+        unit=unit,
+        floor=None,
+        ceiling=None,
+        source=_source(population, rule),
+        date=rule.date,
+        version=1,
+        sample_size=population.nodes,
+        parameters=population.parameters,
+        simulated=population.simulated,
+    )
+    if unit in rule.low_is_good:
+        most, least = _beside(centre, rule.most_percent), _beside(centre, rule.least_percent)
+        best = min(population.values)
+        return replace(plain, most=most, least=min(least, best), reached=best)
+    floor, ceiling = _beside(centre, rule.floor_percent), _beside(centre, rule.ceiling_percent)
+    best = max(population.values)
+    return replace(
+        plain,
+        floor=floor,
+        ceiling=max(ceiling, best),
+        reached=best,
+        spread_percent=rule.spread_percent if population.by_component else None,
+        reference=_reference(population, rule),
+    )
+
+
+def _beside(centre: float, percent: float) -> float:
+    return float(f"{centre * (1.0 + percent / 100.0):.4g}")
+
+
+def _source(population: Population, rule: LearningRule) -> str:
+    whose = "the virtual fleet" if population.simulated else "this fleet"
+    return f"learnt from {population.nodes} nodes of {whose} by the rule of {rule.date}: median {_median(population)}"
+
+
+def _median(population: Population) -> str:
+    return f"{median(population.values):.4g} {population.key[3]}"
+
+
+def _reference(population: Population, rule: LearningRule) -> Reference | None:
+    if population.nodes < rule.reference.minimum_population:
+        return None
+    test, metric, statistic, unit = population.key
+    centre, sigma = freeze(population.values)
+    return Reference(
+        test=test,
+        metric=metric,
+        statistic=statistic,
+        unit=unit,
+        median=centre,
+        sigma=sigma,
+        n=population.nodes,
+        rule=rule.reference,
+        simulated=population.simulated,
+        version=1,
+        date=rule.date,
+        source=_source(population, rule),
+        parameters=population.parameters,
+    )
+
+
+def changes(past: Iterable[Past], before: Sequence[Baseline], after: Sequence[Baseline]) -> tuple[Change, ...]:
+    """Judge each past result by both sets and return those whose verdict or reason would have been another."""
+    found = []
+    for one in past:
+        old, new = (_judged(one, baselines) for baselines in (before, after))
+        if (old.verdict, old.sentence) != (new.verdict, new.sentence):
+            found.append(Change(one.stored.node, one.stored.scope.value, one.suite.name, old, new))
+    return tuple(found)
+
+
+def _judged(one: Past, baselines: Sequence[Baseline]) -> Judgement:
+    rows = build_rows([one.context(baselines)])
+    return decide(Case(one.stored, one.suite, rows, failed_checks(rows, one.suite.checks())))
