@@ -15,7 +15,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
-from nodeworthy.adapters.ledger_sql.store import Row, Store
+from nodeworthy.adapters.ledger_sql.baselines import BaselineVersions
+from nodeworthy.adapters.ledger_sql.schema_baselines import judgement_dossiers
+from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
@@ -23,7 +25,7 @@ from nodeworthy.evidence.verdicts import Judgement, Reason, Scope, Verdict
 from nodeworthy.lifecycle.records import Lease
 
 
-class Judgements(Store):
+class Judgements(BaselineVersions):
     """The part of the ledger that keeps what the evidence says."""
 
     def record_result(self, lease: Lease, result: StoredResult) -> None:
@@ -81,15 +83,17 @@ class Judgements(Store):
             if not passed:
                 self._update_node(connection, node, {"reason": judgement.sentence})
             told = {"scope": judgement.scope.value, "suite": judgement.suite, "verdict": judgement.verdict.value}
-            dossier = None if qualification is None else asdict(qualification.dossier)
+            dossier = None if judgement.dossier is None else asdict(judgement.dossier)
             more = {"episode": lease.episode, "sentence": judgement.sentence, "dossier": dossier}
             self._audit(connection, node.serial, "judgement", {**told, **more})
 
     def judgements(self, node: str, *, episode: int | None = None) -> tuple[Judgement, ...]:
         """Return judgements of a node, newest first."""
-        table = schema.judgements
+        table, more = schema.judgements, judgement_dossiers
+        whole = sa.select(table, more.c.simulated, more.c.path, more.c.sha256, more.c.size_bytes)
+        whole = whole.select_from(table.outerjoin(more, more.c.judgement == table.c.id))
         with self._reading() as connection:
-            query = sa.select(table).where(table.c.node == self._serial(connection, node))
+            query = whole.where(table.c.node == self._serial(connection, node))
             query = query if episode is None else query.where(table.c.episode == episode)
             return tuple(_judgement(row, node) for row in connection.execute(query.order_by(table.c.id.desc())))
 
@@ -130,7 +134,11 @@ class Judgements(Store):
         words = {"verdict": judgement.verdict.value, "sentence": judgement.sentence}
         reasons = [asdict(reason) for reason in judgement.reasons]
         row = {**_place(node, lease), **kind, **words, "reasons": reasons, "at": self._clock.now()}
-        connection.execute(sa.insert(schema.judgements).values(**row))
+        written = sa.insert(schema.judgements).values(**row).returning(schema.judgements.c.id)
+        number = connection.execute(written).scalar_one()
+        dossier = {} if judgement.dossier is None else asdict(judgement.dossier)
+        more = {"judgement": number, "simulated": judgement.simulated, **dossier}
+        connection.execute(sa.insert(judgement_dossiers).values(**more))
         table = schema.results
         about = (table.c.episode == lease.episode, table.c.scope == kind["scope"], table.c.suite == kind["suite"])
         connection.execute(sa.update(table).where(*about).values(judged=True))
@@ -189,7 +197,16 @@ def _result(row: Row) -> StoredResult:
 
 def _judgement(row: Row, node: str) -> Judgement:
     reasons = tuple(Reason(**{**reason, "verdict": Verdict(reason["verdict"])}) for reason in row.reasons)
-    return Judgement(node, Scope(row.scope), row.suite, Verdict(row.verdict), reasons, row.sentence)
+    return Judgement(
+        node=node,
+        scope=Scope(row.scope),
+        suite=row.suite,
+        verdict=Verdict(row.verdict),
+        reasons=reasons,
+        sentence=row.sentence,
+        simulated=bool(row.simulated),
+        dossier=None if row.path is None else _reference(row),
+    )
 
 
 def _qualification(row: Row, node: str) -> Qualification:
