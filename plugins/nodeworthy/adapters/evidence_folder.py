@@ -11,7 +11,6 @@ from nodeworthy.errors import Permanent, Refused, Transient
 from nodeworthy.evidence.canonical import sha256_hex
 from nodeworthy.evidence.measurements import EvidenceReference
 
-
 WRITING = ".writing-"
 """How the name of a file begins that is not whole yet."""
 

@@ -1,8 +1,8 @@
-"""Retention: evidence leaves the store when its class's time is over, and never while a valid qualification rests on it.
+"""Retention: evidence leaves the store when its class's time is over, never while a valid qualification needs it.
 
-Time counts from the end of the episode, so nothing of an open one is touched. Files that no class names are kept. Unless
-the rules say `remove`, nothing is removed and the log says what would be; what is removed is named in the node's audit
-with its path and size, so that a missing file is explained and not suspicious.
+Time counts from the end of the episode, so nothing of an open one is touched. Files that no class names are kept.
+Unless the rules say `remove`, nothing is removed and the log says what would be; what is removed is named in the node's
+audit with its path and size, so that a missing file is explained and not suspicious.
 """
 
 from __future__ import annotations
