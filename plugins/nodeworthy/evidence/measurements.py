@@ -7,8 +7,10 @@ The rows come from the probe's result document (`include/schemas/result-1.json`)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 
 class MeasurementStatus(StrEnum):
@@ -21,9 +23,11 @@ class MeasurementStatus(StrEnum):
     NOT_CHECKED = "not-checked"
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One number: node, component, metric, value, unit, statistic, test, parameters, transport, tool version."""
+class Measurement(NamedTuple):
+    """One number: node, component, metric, value, unit, statistic, test, parameters, transport, tool version.
+
+    A tuple, because a large batch has half a million of them.
+    """
 
     node: str
     component: str
@@ -33,7 +37,7 @@ class Measurement:
     statistic: str
     test: str
     status: MeasurementStatus
-    parameters: Mapping[str, str | int | float] = field(default_factory=dict)
+    parameters: Mapping[str, str | int | float] = MappingProxyType({})
     transport: str | None = None
     tool_version: str | None = None
 

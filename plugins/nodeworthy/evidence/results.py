@@ -15,6 +15,7 @@ from typing import Any
 from nodeworthy.evidence.measurements import Measurement, MeasurementStatus
 
 RESULT_SCHEMA = "nodeworthy.result/1"
+_STATUSES = {status.value: status for status in MeasurementStatus}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,8 @@ def _test(row: Mapping[str, Any]) -> TestRun:
 
 def number(value: Any) -> float | None:
     """Return a finite number as a float, and None for everything else: texts, truth values, NaN and Infinity too."""
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -127,8 +130,8 @@ def number(value: Any) -> float | None:
 
 
 def _measurement(row: Mapping[str, Any], node: str, tests: Mapping[str, TestRun]) -> Measurement:
-    value, status = number(row.get("value")), str(row["status"])
-    known = MeasurementStatus(status) if status in set(MeasurementStatus) else MeasurementStatus.NOT_A_NUMBER
+    value = number(row.get("value"))
+    known = _STATUSES.get(str(row["status"]), MeasurementStatus.NOT_A_NUMBER)
     if known is MeasurementStatus.OK and value is None:
         known = MeasurementStatus.MISSING if row.get("value") is None else MeasurementStatus.NOT_A_NUMBER
     run = tests.get(str(row["test"]))
@@ -141,7 +144,7 @@ def _measurement(row: Mapping[str, Any], node: str, tests: Mapping[str, TestRun]
         statistic=str(row["statistic"]),
         test=str(row["test"]),
         status=known,
-        parameters=dict(row.get("parameters") or {}),
+        parameters=dict(row["parameters"]) if row.get("parameters") else {},
         transport=row.get("transport") or (run.transport if run else None),
         tool_version=run.tool_version if run else None,
     )

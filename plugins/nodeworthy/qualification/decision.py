@@ -45,11 +45,13 @@ class Case:
     suite: Suite
     rows: tuple[Row, ...]
     failed: Mapping[int, tuple[str, ...]]
+    result: Result | None = None
+    """The result as it was read for the rows; it is read from the stored document when it is not given."""
 
 
 def decide(case: Case) -> Judgement:
     """Return the judgement. No rows, or rows that nobody looked at, are never a pass."""
-    result = read_result(case.stored.document)
+    result = case.result or read_result(case.stored.document)
     failures = _failures(case)
     reasons = _reasons(case, result, failures)
     verdict = min((reason.verdict for reason in reasons), key=PRECEDENCE.index, default=Verdict.PASS)
@@ -72,8 +74,8 @@ def _failures(case: Case) -> list[Failure]:
     checks = {check.code: check for check in case.suite.checks()}
     found = []
     for row in case.rows:
-        codes = [checks[code] for code in case.failed.get(row.row, ())]
-        deciding = _deciding(codes)
+        codes = case.failed.get(row.row)
+        deciding = _deciding([checks[code] for code in codes]) if codes else None
         if deciding is not None:
             found.append(
                 Failure(row, deciding, _verdict(row, deciding), case.suite.spec(row.test, row.metric, row.statistic))

@@ -8,7 +8,7 @@ column of every row is filled, with an infinity where nothing is limited, so tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from statistics import median
 from typing import Any, NamedTuple
@@ -196,8 +196,7 @@ def _belongs(component: str, whole: str) -> bool:
 def _median_of(spec: MetricSpec, component: str, found: Sequence[Measurement]) -> Measurement:
     values = [measurement.value for measurement in found if measurement.value is not None]
     whole = len(values) == len(found)
-    return replace(
-        found[0],
+    return found[0]._replace(
         component=component,
         metric=spec.metric,
         statistic=spec.statistic,

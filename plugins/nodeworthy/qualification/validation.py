@@ -7,7 +7,7 @@ another batch, gives the same bytes. Infinite limits are written as null.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nodeworthy.qualification.frame import Row
@@ -21,17 +21,33 @@ def validation_document(
     suite: Suite, rows: Sequence[Row], failed: Mapping[int, tuple[str, ...]], engine: str
 ) -> dict[str, Any]:
     """Return the validation of a whole batch: the suite's expectations once, the rows by node."""
-    nodes: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        nodes.setdefault(row.node, []).append(_row(row, failed.get(row.row, ())))
     return {
         "schema": VALIDATION_SCHEMA,
         "engine": engine,
         "suite": suite.name,
         "suite_version": suite.version,
         "expectations": [dict(expectation) for expectation in suite.expectations["expectations"]],
-        "nodes": nodes,
+        "nodes": _Nodes(rows, failed),
     }
+
+
+class _Nodes(Mapping[str, list[dict[str, Any]]]):
+    """The rows by node, written out when they are asked for: of half a million rows a dossier needs a few hundred."""
+
+    def __init__(self, rows: Sequence[Row], failed: Mapping[int, tuple[str, ...]]) -> None:
+        self._rows: dict[str, list[Row]] = {}
+        for row in rows:
+            self._rows.setdefault(row.node, []).append(row)
+        self._failed = failed
+
+    def __getitem__(self, node: str) -> list[dict[str, Any]]:
+        return [_row(row, self._failed.get(row.row, ())) for row in self._rows[node]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 def part_of(document: Mapping[str, Any], node: str) -> dict[str, Any]:
