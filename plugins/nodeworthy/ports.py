@@ -21,7 +21,7 @@ from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.policy import Action
-from nodeworthy.lifecycle.records import Effect, Hold, Lease, NodeRecord
+from nodeworthy.lifecycle.records import Effect, Hold, Lease, NodeRecord, Placement
 from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.lifecycle.rows import Taint as Taint
 from nodeworthy.lifecycle.table import Lifecycle
@@ -191,6 +191,9 @@ class Ledger(Protocol):
 
     def record_inventory(self, lease: Lease, inventory: Inventory, reference: EvidenceReference) -> None:
         """Store components by serial with their place in this node."""
+
+    def components(self, node: str) -> tuple[Placement, ...]:
+        """Return every part that is, or was, in a node, with its time there."""
 
     def advance(
         self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None

@@ -9,14 +9,14 @@ from hashlib import sha256
 from typing import Any
 
 from nodeworthy.errors import Refused
-from nodeworthy.evidence.inventory import Inventory
+from nodeworthy.evidence.inventory import Component, Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal, advance
 from nodeworthy.lifecycle.policy import Action
-from nodeworthy.lifecycle.records import Answer, Effect, Hold, Lease, NodeRecord
+from nodeworthy.lifecycle.records import Answer, Effect, Hold, Lease, NodeRecord, Placement
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.lifecycle.upkeep import Due
 from nodeworthy.ports import Clock
@@ -41,6 +41,7 @@ class MemoryLedger:
         self.inventories: list[tuple[str, EvidenceReference]] = []
         self.moves: list[tuple[str, Mapping[str, Any]]] = []
         self.shown: dict[str, int] = {}
+        self.parts: dict[str, tuple[Component, ...]] = {}
 
     # -- nodes and episodes
 
@@ -96,6 +97,11 @@ class MemoryLedger:
         """Remember that an inventory was recorded."""
         self._fence(lease)
         self.inventories.append((lease.node, reference))
+        self.parts[lease.node] = inventory.components
+
+    def components(self, node: str) -> tuple[Placement, ...]:
+        """Return the parts of the last inventory, as if they had been there for ever."""
+        return tuple(Placement(node, part, self._clock.now(), None) for part in self.parts.get(node, ()))
 
     def advance(
         self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None

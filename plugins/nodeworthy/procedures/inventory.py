@@ -16,6 +16,7 @@ from typing import Any
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.procedures.effect import PROVEN, Case
+from nodeworthy.procedures.swapped import void_if_swapped
 
 READING = "reading"
 STEP = "inventory"
@@ -32,7 +33,9 @@ def inventory(case: Case, seen: Inventory) -> EvidenceReference:
     case.work.say(f"Read {listed}, {len(seen.firmware)} firmware items and {len(seen.neighbours)} LLDP neighbours.")
     for lack in seen.lacks:
         case.work.say(f"Not served by the BMC: {lack}.")
+    before = case.work.ledger.components(case.node.name)
     case.work.ledger.record_inventory(case.lease, seen, reference)
+    void_if_swapped(case, before, seen.components)
     keep_reading(case, seen.firmware, reference)
     facts = {"components": len(seen.components), "evidence": reference.path}
     case.work.ledger.advance(case.lease, "inventory", facts, reference)

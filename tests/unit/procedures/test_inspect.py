@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.inventory import Component, ComponentKind, Neighbour
+from nodeworthy.evidence.records import Qualification
+from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.procedures.conform import cabling_differences, part_differences
 from nodeworthy.procedures.inspect import inspect
 
@@ -124,3 +126,23 @@ def test_many_differences_are_cut_in_the_sentence_and_whole_in_the_log() -> None
     with pytest.raises(Refused, match="and 2 more, see the log"):
         one.run(inspect)
     assert sum(line.startswith("Does not conform") for line in one.said) == 6
+
+
+def test_a_swapped_part_voids_what_was_proven_about_the_hardware() -> None:
+    """The same slot, another serial: the node is another piece of hardware, and the reason names both serials."""
+    one = bench("discovered")
+    one.ledger.record_inventory(one.lease, healthy_inventory(), one.store.put("before", b""))
+    for scope in Scope:
+        granted = Qualification(
+            one.node.name, scope, "l1", 1, one.machine.now, one.machine.now, one.store.put("d", b""), "b", "f"
+        )
+        judgement = Judgement(one.node.name, scope, "l1", Verdict.PASS, (), "")
+        one.ledger.record_judgement(one.lease, judgement, granted)
+    parts = list(healthy_inventory().components)
+    at = parts.index(healthy_inventory().of_kind(ComponentKind.GPU)[3])
+    was = parts[at].serial
+    parts[at] = replace(parts[at], serial="NEW")
+    one.machine.inventory = replace(healthy_inventory(), components=tuple(parts))
+    one.run(inspect)
+    assert [each.scope for each in one.ledger.qualifications(one.node.name)] == [Scope.PLATFORM]
+    assert any(f"gpu gpu-3 has serial NEW where {was} was" in line for line in one.said)
