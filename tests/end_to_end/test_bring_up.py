@@ -78,7 +78,7 @@ def test_effects_are_done_once_and_customers_stay_out(running: Running, first_ru
         assert counted_once(rows)
         assert [row for row in rows if row["kind"] == "customer-pod-scheduled"] == []
     for node in HEALTHY:
-        resets = [row["detail"]["reset_type"] for row in running.effects(kind="reset", node=node)]
+        resets = [row["reset_type"] for row in running.effects(kind="reset", node=node)]
         assert [kind for kind in resets if kind == "PowerCycle"] == ["PowerCycle", "PowerCycle"]
 
 
