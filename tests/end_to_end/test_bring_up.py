@@ -82,17 +82,6 @@ def test_effects_are_done_once_and_customers_stay_out(running: Running, first_ru
         assert [kind for kind in resets if kind == "PowerCycle"] == ["PowerCycle", "PowerCycle"]
 
 
-def test_a_second_run_of_the_same_batch_repeats_nothing_that_is_proven(
-    running: Running, first_run: tuple[str, str]
-) -> None:
-    """`retry_of` takes only the nodes that did not arrive, and the standby ones get no effect."""
-    before = {node: _resets(running, node) for node in HEALTHY}
-    run, state = running.bring_up(retry_of=first_run[0])
-    assert state == "failed"
-    assert squares(running, run) == set(REFUSED)
-    assert {node: _resets(running, node) for node in HEALTHY} == before
-
-
 def test_clear_failed_goes_on_with_a_healed_node_in_the_same_run(running: Running, first_run: tuple[str, str]) -> None:
     """After the cause is gone, clearing what failed brings the node to standby and repeats nothing of the others."""
     run, _ = first_run
@@ -106,12 +95,17 @@ def test_clear_failed_goes_on_with_a_healed_node_in_the_same_run(running: Runnin
     assert {node: _resets(running, node) for node in HEALTHY} == before
 
 
-def test_a_healed_node_arrives_in_the_next_run(running: Running, first_run: tuple[str, str]) -> None:
-    """A quarantined node whose cause is gone is tested anew from its firmware on, and reaches standby."""
+def test_a_retry_takes_what_did_not_arrive_and_tests_a_healed_node_anew(
+    running: Running, first_run: tuple[str, str]
+) -> None:
+    """`retry_of` leaves the standby nodes alone; a quarantined node whose cause is gone reaches standby."""
+    before = {node: _resets(running, node) for node in HEALTHY}
     running.stack.lab("heal", "gpu-a06")
-    _, state = running.bring_up(nodes=["gpu-a06"])
-    assert state == "success"
-    assert running.milestones("gpu-a06") == {"gpu-a06": "standby"}
+    run, state = running.bring_up(retry_of=first_run[0])
+    assert state == "failed"
+    assert squares(running, run) == {"gpu-a03", "gpu-a06"}
+    assert running.milestones("gpu-a03", "gpu-a06") == {"gpu-a03": "inventoried", "gpu-a06": "standby"}
+    assert {node: _resets(running, node) for node in HEALTHY} == before
 
 
 def test_admission_alone_lets_customers_in(running: Running, first_run: tuple[str, str]) -> None:

@@ -14,10 +14,9 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture(scope="module")
 def wave(running: Running) -> str:
-    """The wave of faulty nodes, brought up once; it fails because its nodes do."""
-    run, state = running.bring_up(batch="faults", patience_seconds=580)
-    assert state == "failed"
-    return run
+    """The wave of faulty nodes, which started with the stack; it fails because its nodes do."""
+    assert running.wait(running.fault_wave, patience_seconds=580) == "failed"
+    return running.fault_wave
 
 
 def test_the_wave_has_a_node_for_every_fault() -> None:
