@@ -70,7 +70,12 @@ def housekeeping_dag() -> DAG:
         max_active_runs=1,
         dagrun_timeout=LONGEST,
         tags=["safety"],
-        default_args={"retries": 0, "execution_timeout": LONGEST, "trigger_rule": TriggerRule.ALL_DONE},
+        default_args={
+            "retries": 2,
+            "retry_delay": timedelta(seconds=10),
+            "execution_timeout": LONGEST,
+            "trigger_rule": TriggerRule.ALL_DONE,
+        },
     ) as dag:
         chain(*(Duty(task_id=duty, duty=duty) for duty in DUTIES), Report(task_id="report"))
     return dag
