@@ -49,13 +49,15 @@ class Column:
     limits: tuple[float, float, float, float]
     """Floor, most, ceiling, least."""
     reference_low: float
+    transports: tuple[str, ...]
+    """What proves the test on this SKU."""
 
     def expected_transport(self, seen: str) -> str:
         """Return what must have been used. A count (wrong values, ranks) means the same over any transport."""
         counted = self.baseline is not None and self.baseline.equals is not None
-        if counted or not self.test.transport or seen in self.test.transport:
+        if counted or not self.transports or seen in self.transports:
             return seen
-        return " or ".join(self.test.transport)
+        return " or ".join(self.transports)
 
     def slot_low(self, centre: float | None) -> float:
         """Return the lowest value that does not stand out in its own node, whose median is `centre`."""
@@ -109,6 +111,7 @@ def _column(context: Context, test: TestSpec, spec: MetricSpec, simulated: bool)
         named=f"{baseline.sku} v{baseline.version}" if baseline else None,
         limits=_limits(baseline),
         reference_low=-UNLIMITED if reference is None else reference.low(len(demanded)),
+        transports=tuple(context.sku.transports.get(word, word) for word in test.transport),
     )
 
 

@@ -50,6 +50,8 @@ class Sku:
     nvlinks_per_gpu: int
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names under which the system knows the fabric adapters (`nic`) and the drives that may be read (`drive`)."""
+    transports: Mapping[str, str] = field(default_factory=dict)
+    """What proves a collective here where a suite demands another: a SKU without NVLS is tested over P2P."""
 
 
 @dataclass(frozen=True, slots=True)

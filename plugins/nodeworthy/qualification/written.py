@@ -112,7 +112,7 @@ def references_to_document(baselines: Iterable[Baseline]) -> dict[str, Any] | No
         "simulated": first.simulated,
         "date": first.date,
         "source": first.source,
-        "rule": asdict(first.rule),
+        "rule": first.rule.document(),
         "metrics": [_reference(reference, first) for _, reference in found],
     }
 
@@ -124,8 +124,10 @@ def _reference(reference: Reference, head: Reference) -> dict[str, Any]:
         for key in ("version", "simulated", "date", "source")
         if getattr(reference, key) != getattr(head, key)
     }
-    rule = {} if reference.rule == head.rule else {"rule": asdict(reference.rule)}
-    return {**{key: getattr(reference, key) for key in plain}, "parameters": dict(reference.parameters), **own, **rule}
+    rule = {} if reference.rule == head.rule else {"rule": reference.rule.document()}
+    noise = {key: getattr(reference, key) for key in ("spread", "run") if getattr(reference, key) is not None}
+    figures = {key: getattr(reference, key) for key in plain}
+    return {**figures, **noise, "parameters": dict(reference.parameters), **own, **rule}
 
 
 def verdict_document(
@@ -143,6 +145,7 @@ def verdict_document(
         "sku": basis.sku.name,
         "gpus": basis.sku.gpus,
         "devices": {kind: list(names) for kind, names in basis.sku.devices.items()},
+        **({"transports": dict(basis.sku.transports)} if basis.sku.transports else {}),
         **({"switched_off": [dict(row) for row in stored.switched_off]} if stored.switched_off else {}),
         "firmware_set": basis.firmware_set,
         "simulated": judgement.simulated,
