@@ -1,6 +1,6 @@
 """How often the brake trips by chance, and how fast it finds a rack: simulated months of a fleet of 256 nodes.
 
-Run as `python -m benchmarks.brake [MONTHS]`; it prints one JSON document. Each month is seeded, faults are independent
+Run as `python -m benchmarks brake [MONTHS]`; it prints one JSON document. Each month is seeded, faults are independent
 and exponential at the rate that the shipped policy tolerates (four times one per 2,111 GPU-days), each fault's node
 comes back and can fail again. The brake is evaluated at every fault, which is the most often that can matter.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -99,9 +99,9 @@ def first_trip_of_a_rack(seed: int) -> tuple[int, str]:
     return 0, "not found"
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> int:
     """Print the figures."""
-    months = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    months = int(arguments[0]) if arguments else 100
     population, shipped = fleet()[1], rules()
     counts = {cause.dimension: needed(cause, population, shipped) for cause in population}
     found = [first_trip_of_a_rack(seed) for seed in range(100)]
@@ -117,7 +117,8 @@ def main() -> None:
         "nodes_down_when_named": {"median": sorted(count for count, _ in found)[50], "most": max(found)[0]},
     }
     print(json.dumps(figures, indent=2))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -13,6 +13,7 @@ from nodeworthy.lifecycle.brake import BrakeRules
 from nodeworthy.lifecycle.policy import Action, Policy
 from nodeworthy.lifecycle.records import Hold, Lease
 
+from benchmarks.budget_fight import arena, fight
 from tests.contract.ledger.support import HOUR, LIFECYCLE, Bench, node
 
 ACTIONS = {"drain": "auto", "reset": "auto", "firmware": "auto", "reimage": "auto", "admit": "approve"}
@@ -274,3 +275,16 @@ def test_a_person_ends_an_incident_and_it_stays_ended(bench: Bench) -> None:
 def test_the_rules_of_the_bench_are_the_shipped_ones() -> None:
     """The brake's figures here are read by the product's own reader."""
     assert BrakeRules.from_document(BRAKE).node_days_per_fault == pytest.approx(65.96875)
+
+
+@pytest.mark.parametrize("seconds", [6.0, pytest.param(60.0, marks=pytest.mark.long)], ids=["seconds", "a minute"])
+def test_sixteen_processes_never_take_more_than_three(bench: Bench, seconds: float) -> None:
+    """Over 200 nodes with a budget of three: never more out at once, nobody stuck, the audit holds."""
+    arena(bench.url, 200, 3)
+    found = fight(bench.url, seconds=seconds)
+    assert found.most_out <= 3
+    assert found.busy == 0
+    assert found.taken > 3
+    assert found.refused > 0
+    assert bench.ledger.absences() == ()
+    assert [problem for problem in bench.ledger.verify_audit() if "moved past the ledger" not in problem] == []
