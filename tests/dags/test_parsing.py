@@ -17,9 +17,11 @@ HEAVY = ("great_expectations", "pandas", "sushy", "pynvml")
 PARSE = """
 import json, sys, time, runpy
 import airflow.sdk, airflow.providers.cncf.kubernetes.operators.pod
-before = time.process_time()
+imported = time.process_time()
 runpy.run_path(sys.argv[1])
-print(json.dumps({"seconds": time.process_time() - before, "heavy": [n for n in sys.argv[2:] if n in sys.modules]}))
+added = time.process_time() - imported
+heavy = [name for name in sys.argv[2:] if name in sys.modules]
+print(json.dumps({"share": added / imported, "seconds": added, "heavy": heavy}))
 """
 
 
@@ -32,14 +34,17 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", DAGS, ids=lambda path: path.stem)
 def test_a_dag_file_adds_little_to_the_parse_and_no_heavy_library(path: Path, environment: dict[str, str]) -> None:
-    """Beyond airflow.sdk and the pod operator it costs less than 0.3 s of CPU and imports none of the heavy ones."""
+    """It adds less than a seventh of what airflow.sdk and the pod operator cost (0.3 s of 2), and no heavy library.
+
+    A share and not seconds: on a busy machine both grow alike.
+    """
     command = [sys.executable, "-c", PARSE, str(path), *HEAVY]
     runs = [
         json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
         for _ in range(2)
     ]
     assert runs[0]["heavy"] == []
-    assert min(run["seconds"] for run in runs) < 0.3
+    assert min(run["share"] for run in runs) < 1 / 7
 
 
 SHAPE = """
