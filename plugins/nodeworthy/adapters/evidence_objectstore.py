@@ -40,15 +40,19 @@ class ObjectStore:
 
     def get(self, reference: EvidenceReference) -> bytes:
         """Read bytes back. Permanent when they are missing or their hash differs."""
+        return proven(reference, self.read(reference.path))
+
+    def read(self, path: str) -> bytes:
+        """Read bytes of which no hash is at hand, to show them. Permanent when they are missing."""
         if self._folder is not None:
-            return self._folder.get(reference)
+            return self._folder.read(path)
         try:
-            content: bytes = self._at(reference.path).read_bytes()
+            content: bytes = self._at(path).read_bytes()
         except FileNotFoundError as error:
-            raise Permanent(f"Evidence {reference.path} is missing: restore it from its copy.") from error
+            raise Permanent(f"Evidence {path} is missing: restore it from its copy.") from error
         except OSError as error:
-            raise Transient(f"Evidence {reference.path} could not be read from {self._root} ({error}).") from error
-        return proven(reference, content)
+            raise Transient(f"Evidence {path} could not be read from {self._root} ({error}).") from error
+        return content
 
     def files(self, prefix: str) -> dict[str, int]:
         """Return the size in bytes of every file below a folder, by its path."""
