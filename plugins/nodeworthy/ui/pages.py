@@ -15,8 +15,6 @@ from fastapi.responses import HTMLResponse, Response
 
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.evidence.dossier import PAGE
-from nodeworthy.evidence.measurements import EvidenceReference
-from nodeworthy.evidence.dossier import PAGE
 from nodeworthy.evidence.verdicts import Judgement
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -61,7 +59,7 @@ def node(name: str) -> str:
         raise HTTPException(404, f"The ledger knows no node named {name}.")
     judged = [
         f'<tr><td>{j.scope.value}</td><td>{escape(j.suite)}</td><td class="{j.verdict.value}">{_verdict(j, "../")}</td>'
-        f"<td>{escape(j.sentence)}</td><td>{_page_of(j.dossier)}</td></tr>"
+        f"<td>{escape(j.sentence)}</td></tr>"
         for j in ledger.judgements(name)
     ]
     qualified = [
@@ -79,7 +77,7 @@ def node(name: str) -> str:
         f"<p>Milestone <b>{escape(record.milestone)}</b>, serial {escape(record.node.serial)}, "
         f"SKU {escape(record.node.sku)}. {escape(record.reason)}</p>"
         f"<h2>Qualifications</h2>{_table(('scope', 'granted', 'until', 'dossier'), qualified)}"
-        f"<h2>Judgements</h2>{_table(('scope', 'suite', 'verdict', 'reason', 'evidence'), judged)}"
+        f"<h2>Judgements</h2>{_table(('scope', 'suite', 'verdict', 'reason'), judged)}"
         f"<h2>Effects</h2>{_table(('when (UTC)', 'effect', 'outcome', 'proof'), effects)}"
     )
     return _page(record.node.name, body)
@@ -101,14 +99,6 @@ def _verdict(judgement: Judgement, up: str) -> str:
         return word
     page = PurePosixPath(judgement.dossier.path).parent / PAGE
     return f'<a href="{up}evidence/{escape(str(page))}">{word}</a>'
-
-
-def _page_of(dossier: EvidenceReference | None) -> str:
-    """Return the link to the page that stands beside a dossier's manifest."""
-    if dossier is None:
-        return ""
-    page = f"{dossier.path.rpartition('/')[0]}/{PAGE}"
-    return f'<a href="../evidence/{escape(page)}">page</a>'
 
 
 def _wiring() -> Any:
