@@ -6,6 +6,7 @@ change it: Airflow's components, and the lab, apart. "Ours" is what bring-up add
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -19,7 +20,7 @@ from stack.demo import open_ledger, wait_for_dag
 from stack.layout import REPOSITORY
 from stack.services import Stack
 
-SIZES = (8,)
+SIZES = (8, 64)
 SPEED = 600.0
 PATIENCE_SECONDS = 3000.0
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -111,9 +112,11 @@ def _airflow_cpu(stack: Stack) -> float:
     return sum(cpu_seconds(group.pid) for group in stack.groups.all())
 
 
-def main() -> int:
-    """Measure both sizes and write the dated result."""
-    costs = [cost for nodes in SIZES for cost in measure(nodes)]
+def main(arguments: list[str] | None = None) -> int:
+    """Measure the sizes and write the dated result."""
+    parser = argparse.ArgumentParser(prog="benchmarks wave", description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    costs = [cost for nodes in parser.parse_args(arguments).sizes for cost in measure(nodes)]
     date = datetime.now(tz=UTC).date().isoformat()
     target = REPOSITORY / "benchmarks" / "results" / f"wave-{date}.json"
     target.parent.mkdir(exist_ok=True)
