@@ -11,9 +11,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
-from nodeworthy.adapters.ledger_sql.notices import Notices
 from nodeworthy.adapters.ledger_sql.orphans import Orphans
-from nodeworthy.adapters.ledger_sql.outbox import Outbox
+from nodeworthy.adapters.ledger_sql.restored import Restored
 from nodeworthy.adapters.ledger_sql.schema_upkeep import chores, identities
 from nodeworthy.adapters.ledger_sql.standings import Standings
 from nodeworthy.adapters.ledger_sql.store import Row
@@ -26,7 +25,7 @@ _CHUNK: Final = 500
 """Values per IN list: below SQLite's smallest limit of host parameters (999)."""
 
 
-class Upkeep(Orphans, Notices, Outbox, Standings):
+class Upkeep(Orphans, Restored, Standings):
     """The part of the ledger that housekeeping alone uses."""
 
     def bind(self, found: Mapping[str, Identity], why: str) -> None:
