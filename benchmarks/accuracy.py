@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import yaml
-from nodeworthy.qualification.likelihood import fault_model
+from nodeworthy.qualification.fault_model import fault_model
 from nodeworthy.qualification.similarity import ShapeRule
 
 from benchmarks.accuracy_figures import Tally, beside_oracle, rate_among_healthy

@@ -1,4 +1,4 @@
-"""What is counted: recall, precision, wrong reasons and GPU-hours of a strategy, and the oracle at the same false alarms.
+"""What is counted: recall, precision, wrong reasons and GPU-hours, and the oracle at the same false alarms.
 
 The oracle's own false-alarm rate is computed, not counted: under a likelihood ratio, the chance of an event among
 healthy nodes is the mean of 1 / ratio over the bad nodes on which it happens. A rule's rate is found the same way.
@@ -85,7 +85,7 @@ def oracle_at(log_ratios: Array, rate: float) -> NDArray[np.bool_]:
 def beside_oracle(
     faults: Sequence[Fault], log_ratios: Array, flagged: NDArray[np.bool_], low: float, high: float
 ) -> list[dict[str, Any]]:
-    """Return per kind and whole per cent of amount the recall of a rule and of the oracle at the rule's false alarms."""
+    """Return per kind and per cent of amount the recall of a rule, and of the oracle at the rule's false alarms."""
     best = oracle_at(log_ratios, rate_among_healthy(log_ratios, flagged))
     amounts = np.array([fault.amount_percent for fault in faults])
     kinds = np.array([fault.kind for fault in faults])

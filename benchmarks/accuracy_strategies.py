@@ -1,7 +1,8 @@
 """The strategies that are compared: each says which nodes of a block it flags, and where it points.
 
-Nodeworthy's rules come from the product and know only what the product would: a reference frozen from 200 healthy nodes
-that were measured before, and how often each subsystem was to blame in 300 confirmed faults of the past. The three others are what operators use today, on the same figures.
+Nodeworthy's rules come from the product and know only what the product would: a reference frozen from 200 healthy
+nodes that were measured before, and how often each subsystem was to blame in 300 confirmed faults of the past. The
+three others are what operators use today, on the same figures.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from nodeworthy.qualification.likelihood import Evidence, FaultModel, evidence
+from nodeworthy.qualification.fault_model import FaultModel
+from nodeworthy.qualification.likelihood import Evidence, evidence
 from nodeworthy.qualification.likelihood import Family as Figures
 from nodeworthy.qualification.similarity import ShapeReference, ShapeRule, freeze_shape, shape
 from nodeworthy.qualification.statistics import spreads

@@ -11,16 +11,16 @@ def markdown(result: dict[str, Any]) -> str:
         f"# Accuracy of the judgement, seed {result['seed']}",
         "",
         f"{result['nodes']} nodes with {result['metrics']} metrics each, made by `lab/corpus/` from "
-        "`lab/data/corpus.yaml` (1 % noise from run to run, 0.3 % spread between healthy parts, 5 % bad nodes that lose "
-        f"1 to 6 %); recall by kind on {result['bad_nodes']} further nodes that are all bad. Reference: 200 healthy "
-        "nodes measured before. Percentages are per node.",
+        "`lab/data/corpus.yaml` (1 % noise from run to run, 0.3 % spread between healthy parts, 5 % bad nodes that "
+        f"lose 1 to 6 %); recall by kind on {result['bad_nodes']} further nodes that are all bad. Reference: 200 "
+        "healthy nodes measured before. Percentages are per node.",
         "",
         "## Strategies on the same nodes",
         "",
         *_fleet(result["fleet"]),
         "",
-        "Material faults are those of 3 % and more; precision counts no smaller one as right. Wrong reason: the flagged "
-        "node is bad, but not where the strategy points. Follow-up is L3 on every flagged node.",
+        "Material faults are those of 3 % and more; precision counts no smaller one as right. Wrong reason: the "
+        "flagged node is bad, but not where the strategy points. Follow-up is L3 on every flagged node.",
         "",
         "## Beside the oracle",
         "",
@@ -61,8 +61,8 @@ def _oracle(results: list[dict[str, Any]]) -> list[str]:
     worst = [(max(row["gap"] for row in one["by_kind"]), one) for one in results]
     lines.append("")
     lines += [
-        f"With {one['repeats']} repeats the computed false-alarm rate is {one['false_alarms_percent']:.3f} % of healthy "
-        f"nodes; the largest gap is {gap:+.1f} points."
+        f"With {one['repeats']} repeats the computed false-alarm rate is {one['false_alarms_percent']:.3f} % of "
+        f"healthy nodes; the largest gap is {gap:+.1f} points."
         for gap, one in worst
     ]
     return lines

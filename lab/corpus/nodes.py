@@ -74,7 +74,9 @@ def _block(parameters: Parameters, random: np.random.Generator, first: int, coun
     faults = tuple(_fault(parameters, random) if is_bad else None for is_bad in bad)
     spoilt = (random.random(count) < parameters.bad_data_share) & ~bad
     which = random.integers(len(parameters.bad_data), size=count)
-    bad_data = tuple(parameters.bad_data[kind] if is_spoilt else "" for kind, is_spoilt in zip(which, spoilt, strict=True))
+    bad_data = tuple(
+        parameters.bad_data[kind] if is_spoilt else "" for kind, is_spoilt in zip(which, spoilt, strict=True)
+    )
     block = Block(first, gpu, node, iterations, faults, bad_data)
     for number, fault in enumerate(faults):
         if fault is not None:

@@ -46,6 +46,8 @@ class Measurement:
     status: Status = Status.OK
     parameters: Mapping[str, Any] = field(default_factory=dict)
     transport: str | None = None
+    runs: tuple[float, ...] = ()
+    """What each run read, where the value is the median of several."""
 
     def as_json(self, test: str) -> dict[str, Any]:
         """The row as the result document writes it."""
@@ -59,6 +61,7 @@ class Measurement:
             "status": str(self.status),
             "parameters": dict(self.parameters),
             "transport": self.transport,
+            **({"runs": list(self.runs)} if self.runs else {}),
         }
 
 

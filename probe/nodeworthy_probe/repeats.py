@@ -75,4 +75,4 @@ def _one(rows: Sequence[Measurement], runs: int) -> Measurement:
         return replace(first, value=None, status=type(first.status).MISSING)
     if first.unit in _COUNTED:
         return replace(first, value=max(values, key=lambda value: abs(value - values[0])))
-    return replace(first, value=median(values), parameters={**first.parameters, "runs": runs})
+    return replace(first, value=median(values), parameters={**first.parameters, "runs": runs}, runs=tuple(values))

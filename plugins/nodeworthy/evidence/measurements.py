@@ -40,6 +40,8 @@ class Measurement(NamedTuple):
     parameters: Mapping[str, str | int | float] = MappingProxyType({})
     transport: str | None = None
     tool_version: str | None = None
+    runs: tuple[float, ...] = ()
+    """What each run read, where `value` is the median of several: a median hides what shows in a minority of runs."""
 
 
 @dataclass(frozen=True, slots=True)

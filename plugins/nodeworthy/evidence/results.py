@@ -8,7 +8,7 @@ document and never as one of the node.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,7 +147,14 @@ def _measurement(row: Mapping[str, Any], node: str, tests: Mapping[str, TestRun]
         parameters=dict(row["parameters"]) if row.get("parameters") else {},
         transport=row.get("transport") or (run.transport if run else None),
         tool_version=run.tool_version if run else None,
+        runs=_runs(row["runs"]) if row.get("runs") else (),
     )
+
+
+def _runs(values: Sequence[Any]) -> tuple[float, ...]:
+    """Return what the runs read; none at all when any of them is no number."""
+    found = [number(value) for value in values]
+    return tuple(value for value in found if value is not None) if None not in found else ()
 
 
 def _finding(row: Mapping[str, Any]) -> Finding:

@@ -45,6 +45,7 @@ PREDICATES: Final[Mapping[str, Callable[[Row], bool]]] = {
     "above_most": lambda row: row.most >= _value(row),
     "below_reference": lambda row: _value(row) >= row.reference_low,
     "below_own_node": lambda row: _value(row) >= row.slot_low,
+    "below_together": lambda row: row.evidence_most >= row.evidence,
 }
 DUPLICATE = "duplicate"
 

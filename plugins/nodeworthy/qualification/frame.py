@@ -11,62 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from statistics import median
-from typing import Any, NamedTuple
 
 from nodeworthy.evidence.measurements import Measurement, MeasurementStatus
 from nodeworthy.evidence.results import Result, read_result
-from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.columns import NODE, UNLIMITED, Column, Context, Kinds, components, parameters
+from nodeworthy.qualification.row import COLUMNS, Row
 from nodeworthy.qualification.suites import MetricSpec, Per
+from nodeworthy.qualification.together import seen_together
 
 __all__ = ["ABSENT", "COLUMNS", "NODE", "UNLIMITED", "Context", "Row", "build_rows", "components", "read_contexts"]
 
 ABSENT = "absent"
 """Execution of a test that the result does not mention at all."""
-
-
-class Row(NamedTuple):
-    """One figure with everything it is judged by. Numbers are in `expected_unit`.
-
-    A tuple, because a large batch has half a million of them.
-    """
-
-    row: int
-    node: str
-    test: str
-    component: str
-    metric: str
-    statistic: str
-    value: float | None
-    unit: str
-    expected_unit: str
-    status: str
-    execution: str
-    identity: str
-    expected_identity: str
-    driver: str | None
-    transport: str
-    expected_transport: str
-    parameters: str
-    expected_parameters: str
-    demanded: str
-    baseline: str | None
-    floor: float
-    most: float
-    ceiling: float
-    least: float
-    reference_low: float
-    slot_low: float
-    slot_median: float | None
-    note: str
-    limits: Baseline | None
-
-    def cells(self) -> dict[str, Any]:
-        """Return the columns of the frame: everything but the baseline itself."""
-        return dict(zip(COLUMNS, self, strict=False))
-
-
-COLUMNS = Row._fields[:-1]
 
 
 def build_rows(contexts: Iterable[Context]) -> tuple[Row, ...]:
@@ -81,7 +37,8 @@ def read_contexts(contexts: Iterable[Context]) -> Iterator[tuple[Context, Result
         result = read_result(context.stored.document)
         columns = kinds.columns(context, simulated=result.simulated)
         node = _Node(context, result, _by_key(result.measurements), numbers)
-        yield context, result, tuple(row for column in columns for row in node.rows(column))
+        rows = tuple(row for column in columns for row in node.rows(column))
+        yield context, result, seen_together(rows, columns, result.measurements)
 
 
 _Key = tuple[str, str, str]
@@ -169,6 +126,8 @@ class _Node:
             column.reference_low,
             shared.slot_low,
             shared.centre,
+            0.0,
+            UNLIMITED,
             column.note,
             column.baseline,
         )

@@ -12,44 +12,19 @@ This is the one module of its room that imports numpy; it is imported only where
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodeworthy.qualification.documents import figure, refuse_unknown_keys
+from nodeworthy.qualification.fault_model import FaultModel
 
 Array = NDArray[np.float64]
 _CLIP = 150.0
 """Exponents are cut here, so that four of them multiply without overflow; far above any limit."""
-_MODEL_KEYS = ("amounts_percent", "whole_node_share", "intermittent_share", "limit", "subsystem_weights")
-
-
-@dataclass(frozen=True, slots=True)
-class FaultModel:
-    """The faults that are looked for, and the likelihood ratio above which a node is flagged."""
-
-    amounts_percent: tuple[float, ...]
-    whole_node_share: float
-    intermittent_share: float
-    limit: float
-    subsystem_weights: Mapping[str, float] = field(default_factory=dict)
-    """How often each subsystem fails, relative to the others; 1 where nothing is known."""
-
-
-def fault_model(document: Mapping[str, Any], where: str = "the fault model") -> FaultModel:
-    """Read a fault model. Raises Permanent for what is missing, unknown or no number."""
-    refuse_unknown_keys(document, _MODEL_KEYS, where)
-    return FaultModel(
-        amounts_percent=tuple(float(amount) for amount in document["amounts_percent"]),
-        whole_node_share=figure(document, "whole_node_share", where),
-        intermittent_share=figure(document, "intermittent_share", where),
-        limit=figure(document, "limit", where),
-        subsystem_weights=dict(document.get("subsystem_weights", {})),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +38,20 @@ class Family:
     deviations_percent: Array
     spread_percent: Array
     run_percent: Array
+
+
+def family_of(
+    name: str,
+    values: Sequence[Sequence[Sequence[float]]],
+    medians: Sequence[float],
+    spreads: Sequence[float],
+    runs: Sequence[float],
+) -> Family:
+    """Return the family of one node: values by component, metric and run; the rest per metric, in the same unit."""
+    centre = np.array(medians)
+    percent = 100.0 / centre
+    deviations = (np.array(values) - centre[:, None]) * percent[:, None]
+    return Family(name, deviations[None], np.array(spreads) * percent, np.array(runs) * percent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +114,12 @@ def _family_ratio(family: Family, model: FaultModel) -> Array:
     shared = (family.spread_percent**2)[:, None] / (run_variance + runs * (family.spread_percent**2)[:, None])
     seen = figures @ rows.T - (hits * shared) * figures.sum(axis=3)[..., None]
     expected = hits - shared * hits**2
-    ratios = np.zeros((nodes, components + 1))
-    for amount in model.amounts_percent:
-        exponents = -(amount * seen + 0.5 * amount**2 * expected) / run_variance
-        ratios[:, :components] += _subsets(exponents) @ weights
-        ratios[:, components] += _subsets(exponents.sum(axis=1)) @ weights
-    return ratios / len(model.amounts_percent)
+    amounts = np.array(model.amounts_percent).reshape(-1, 1, 1, 1, 1)
+    exponents = -(amounts * seen + 0.5 * amounts**2 * expected) / run_variance
+    ratios = np.empty((nodes, components + 1))
+    ratios[:, :components] = (_subsets(exponents) @ weights).mean(axis=0)
+    ratios[:, components] = (_subsets(exponents.sum(axis=2)) @ weights).mean(axis=0)
+    return ratios
 
 
 def _subsets(exponents: Array) -> Array:

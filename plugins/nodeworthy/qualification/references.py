@@ -14,15 +14,16 @@ from statistics import NormalDist, median
 from typing import Any
 
 from nodeworthy.errors import Permanent
-from nodeworthy.qualification.documents import figure, refuse_unknown_keys, text
+from nodeworthy.qualification.documents import figure, optional_figure, refuse_unknown_keys, text
+from nodeworthy.qualification.fault_model import FaultModel, fault_model
 from nodeworthy.qualification.statistics import deviation_percent, robust_sigma
 
 REFERENCE_SCHEMA = "nodeworthy.reference/1"
 _KEYS = ("schema", "sku", "version", "simulated", "date", "source", "population", "rule", "metrics")
-_RULE_KEYS = ("z", "percent", "sigma_floor_percent", "minimum_population", "source")
+_RULE_KEYS = ("z", "percent", "sigma_floor_percent", "minimum_population", "source", "together")
 _OWN_KEYS = ("version", "simulated", "date", "source", "rule")
 """What a row may say for itself where it differs from the head of its document: it was frozen another day."""
-_ROW_KEYS = ("test", "metric", "statistic", "unit", "median", "sigma", "n", "parameters", *_OWN_KEYS)
+_ROW_KEYS = ("test", "metric", "statistic", "unit", "median", "sigma", "n", "parameters", "spread", "run", *_OWN_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,14 @@ class CombinedRule:
     sigma_floor_percent: float
     minimum_population: int
     source: str
+    together: FaultModel | None = None
+    """What the figures of a node are looked at together for; None where each is judged by itself alone."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the rule as it stands in a file."""
+        together = {} if self.together is None else {"together": self.together.document()}
+        plain = ("z", "percent", "sigma_floor_percent", "minimum_population", "source")
+        return {**{key: getattr(self, key) for key in plain}, **together}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,10 @@ class Reference:
     date: str
     source: str
     parameters: Mapping[str, str | int | float] = field(default_factory=dict)
+    spread: float | None = None
+    """Standard deviation between healthy parts, in the metric's unit; None where it was not told apart from `run`."""
+    run: float | None = None
+    """Standard deviation from one run to the next, in the metric's unit."""
 
     @property
     def effective_sigma(self) -> float:
@@ -113,7 +126,8 @@ def _rule(row: Any, where: str) -> CombinedRule:
         raise Permanent(f"{where}: rule z {z} and percent {percent} must both be negative: they are shortfalls.")
     floor = figure(row, "sigma_floor_percent", where)
     population = int(figure(row, "minimum_population", where))
-    return CombinedRule(z, percent, floor, population, text(row, "source", where))
+    together = fault_model(row["together"], f"{where}, together") if row.get("together") else None
+    return CombinedRule(z, percent, floor, population, text(row, "source", where), together)
 
 
 def _reference(row: Mapping[str, Any], document: Mapping[str, Any], rule: CombinedRule, where: str) -> Reference:
@@ -142,4 +156,6 @@ def _reference(row: Mapping[str, Any], document: Mapping[str, Any], rule: Combin
         date=str(document["date"]),
         source=str(document["source"]),
         parameters=dict(row.get("parameters", {})),
+        spread=optional_figure(row, "spread", here),
+        run=optional_figure(row, "run", here),
     )

@@ -153,6 +153,8 @@ def _said(worst: Failure, failures: Sequence[Failure], result: Result) -> tuple[
         return _said_against_reference(row, name)
     if code == "below_own_node":
         return _said_against_own_node(row, name)
+    if code == "below_together":
+        return _said_together(row, name)
     if worst.counted:
         expected = _figure(row.floor)
         return expected, _figure(row.value), f"{_counted(row)} is not {expected}{_named_findings(row, result)}"
@@ -193,6 +195,17 @@ def _said_against_reference(row: Row, name: str) -> tuple[str, str, str]:
         f"{row.expected_unit} (limit {-rule.percent:g} %, z {reference.z(value):.1f})"
     )
     return f"at least {_figure(row.reference_low)} (reference {_figure(reference.median)})", _figure(row.value), cause
+
+
+def _said_together(row: Row, name: str) -> tuple[str, str, str]:
+    reference = row.limits.reference if row.limits is not None else None
+    low = -reference.percent(row.value) if reference is not None and row.value is not None else math.nan
+    ratio, limit = math.exp(min(row.evidence, 700.0)), math.exp(row.evidence_most)
+    cause = (
+        f"{name} is {low:.1f} % below its reference, and all figures of {row.test} together are {ratio:.2g} times "
+        f"likelier under a fault than without one (limit {limit:.0f})"
+    )
+    return f"at most {limit:.0f} times likelier under a fault", f"{ratio:.2g} times", cause
 
 
 def _said_against_own_node(row: Row, name: str) -> tuple[str, str, str]:
