@@ -42,6 +42,8 @@ def environment(layout: Layout, **overrides: str) -> dict[str, str]:
 def _addresses(layout: Layout) -> dict[str, str]:
     return {
         "AIRFLOW_HOME": str(layout.airflow_home),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": "stack.database.CONNECT_ARGUMENTS",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS_ASYNC": "stack.database.ASYNC_CONNECT_ARGUMENTS",
         "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(REPOSITORY / "plugins"),
         "AIRFLOW__CORE__FERNET_KEY": layout.fernet_key,

@@ -13,12 +13,13 @@ from tests.end_to_end.running import Running
 pytestmark = [pytest.mark.live, pytest.mark.skipif(executable() is None, reason="no Chromium is installed")]
 
 
-PRESS_TRIGGER = """
-[...document.querySelectorAll("button")].find(button => button.innerText.trim() === "Trigger")?.click()
+PRESS = """
+[...document.querySelectorAll("button")].filter(button => button.innerText.trim() === "{name}").pop()?.click()
 """
-OPEN_SECTIONS = """
-[...document.querySelectorAll("[role=dialog] button[aria-expanded=false]")].forEach(button => button.click())
-"""
+FORM = {
+    "Which nodes": ("Nodes", "Rack", "Batch", "Retry of"),
+    "How": ("Suite level", "Ask before risky steps"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +47,12 @@ def test_the_grid_shows_the_run_and_its_steps(running: Running, page: Page, run:
 def test_the_trigger_form_asks_for_nodes_and_for_how(running: Running, page: Page) -> None:
     """The form shows the two sections of the parameters with their titles."""
     page.open(f"{running.stack.layout.url}/dags/bring_up", until="Trigger")
-    page.evaluate(PRESS_TRIGGER)
-    running.until("the form", lambda: "Which nodes" in page.text())
-    page.evaluate(OPEN_SECTIONS)
-    for words in ("How", "Ask before risky steps", "Suite level", "Retry of"):
-        running.until(words, lambda words=words: words in page.text(), patience_seconds=15)
+    page.evaluate(PRESS.format(name="Trigger"))
+    for section, questions in FORM.items():
+        running.until(section, lambda section=section: section in page.text())
+        page.evaluate(PRESS.format(name=section))
+        for words in questions:
+            running.until(words, lambda words=words: words in page.text(), patience_seconds=20)
 
 
 def test_the_nodes_page_leads_to_a_node_and_its_evidence(running: Running, page: Page, run: str) -> None:
