@@ -5,6 +5,7 @@ fleet import FILE         import a fleet manifest
 node NAME                 print the life of a node
 hold NODE --why WHY       keep automation (and admission) off a node; release NODE ends it
 audit verify|export       check the audit, or write it as JSON lines
+incident list|clear       what the brake holds for, and its end by a person; incident absences tells who is out
 documents                 write the generated documents
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.lifecycle.records import Hold
-from nodeworthy.ui import command_audit
+from nodeworthy.ui import command_audit, command_incident
 from nodeworthy.wiring import REPOSITORY, setting, wiring
 
 
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("node")
     release.set_defaults(act=_release)
     command_audit.add(commands)
+    command_incident.add(commands)
     commands.add_parser("documents").set_defaults(act=_documents)
     return parser
 

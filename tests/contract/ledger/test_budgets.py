@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from nodeworthy.adapters.ledger_sql import SqlLedger
+from nodeworthy.adapters.ledger_sql import SqlLedger, upgrade
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.brake import BrakeRules
 from nodeworthy.lifecycle.policy import Action, Policy
 from nodeworthy.lifecycle.records import Hold, Lease
+from nodeworthy.procedures.watch import watch
 
 from benchmarks.budget_fight import arena, fight
 from tests.contract.ledger.support import HOUR, LIFECYCLE, Bench, node
@@ -210,6 +211,43 @@ def test_without_policies_nothing_voluntary_begins(bench: Bench) -> None:
     assert bench.ledger.advance(lease, "suspect", {"reason": "Xid 79"}).changed
 
 
+def test_a_ledger_that_is_upgraded_knows_who_is_out(empty_url: str) -> None:
+    """Nodes that left service before there were absences are counted as involuntary; who is back or retired is not."""
+    upgrade(empty_url, "0001")
+    bench = Bench(empty_url)
+    lives = {
+        "out": ("cordoned", [("standby", "in_service"), ("in_service", "suspect"), ("suspect", "cordoned")]),
+        "back": ("in_service", [("in_service", "suspect"), ("suspect", "in_service")]),
+        "young": ("quarantined", [("standby", "quarantined")]),
+        "old": ("retired", [("in_service", "in_maintenance"), ("in_maintenance", "retired")]),
+    }
+    for number, (name, (milestone, moves)) in enumerate(lives.items(), 1):
+        bench.sql(
+            "INSERT INTO nodes (serial, name, sku, pool, rack, position, batch, tenant, fabric_domain, bmc, cabling,"
+            " milestone, since, row_version, reason, audit_sequence, audit_head) VALUES (:n, :n, 's', 'pool-a', 'r', 1,"
+            " '', '', '', '{\"address\": \"a\"}', '[]', :m, '2026-12-01 08:00:00', 1, '', 0, '')",
+            n=name,
+            m=milestone,
+        )
+        bench.sql(
+            "INSERT INTO episodes (id, node, kind, opened_at) VALUES (:i, :n, 'fault', '2026-12-01 08:00:00')",
+            i=number,
+            n=name,
+        )
+        for from_, to in moves:
+            bench.sql(
+                "INSERT INTO transitions (node, episode, event, from_milestone, to_milestone, facts, voids, at)"
+                " VALUES (:n, :i, 'moved', :f, :t, '{}', '[]', '2026-12-01 08:00:00')",
+                n=name,
+                i=number,
+                f=from_,
+                t=to,
+            )
+    upgrade(empty_url)
+    assert [(one.node, one.voluntary) for one in bench.ledger.absences()] == [("out", False)]
+    bench.ledger.close()
+
+
 BRAKE = {
     "window": "PT1H",
     "together": "PT2M",
@@ -240,7 +278,10 @@ def test_a_rack_that_fails_holds_all_voluntary_work(bench: Bench) -> None:
     leases = _rack_fails(bench)
     with pytest.raises(Refused, match=r"r8-00: not drained: the brake is on since .* 4 of 16 nodes of rack r7 became"):
         ledger.take_absence(leases["r8-00"], *DRAIN)
-    (incident,) = ledger.evaluate_brake()
+    said: list[str] = []
+    assert watch(ledger, said.append) == "The brake is on for rack r7 (incident 1): voluntary work waits."
+    assert said[0].startswith("Incident 1 opened: 4 of 16 nodes of rack r7 became suspect")
+    (incident,) = ledger.brake_state()
     assert (incident.cause.words, incident.nodes) == ("rack r7", ("r7-00", "r7-01", "r7-02", "r7-03"))
     assert ledger.evaluate_brake() == ledger.brake_state() == (incident,)
     assert ledger.advance(leases["r7-04"], "suspect", {"reason": "power"}).changed
@@ -255,7 +296,9 @@ def test_an_incident_ends_by_itself(bench: Bench) -> None:
     _rack_fails(bench)
     assert len(ledger.evaluate_brake()) == 1
     bench.clock.pass_(HOUR * 5)
-    assert ledger.evaluate_brake() == ()
+    said: list[str] = []
+    assert watch(ledger, said.append).startswith("The brake is off")
+    assert said == ["Incident 1 (rack r7) has ended."]
     told = [row["detail"] for row in ledger.history("r7-00") if row["action"] == "incident cleared"]
     assert [(row["who"], row["why"]) for row in told] == [("brake", "no new suspect since 2026-12-01 08:15 UTC")]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from nodeworthy.adapters.evidence_folder import FolderStore
 from nodeworthy.adapters.ledger_sql.chain import breaks, canonical, link
 from nodeworthy.adapters.signer_ed25519 import Ed25519Keys, Ed25519Signer
@@ -49,6 +50,8 @@ def sign(bench: Bench, store: FolderStore) -> dict[str, Any]:
 def test_an_untouched_audit_holds_against_its_checkpoints(told: Bench, store: FolderStore) -> None:
     """Also after it has grown, and with a second checkpoint that names the first."""
     first = sign(told, store)
+    schema = json.loads((Path(__file__).parents[3] / "include/schemas/checkpoint-1.json").read_text())
+    Draft202012Validator(schema).validate(first)
     assert first["heads"]["N2"][0] == 1
     told.ledger.release(told.ledger.lease("n1", "run-1"), close=True, reason="done")
     second = sign(told, store)

@@ -64,8 +64,9 @@ class Absences(Incidents):
         The replacement must be in service without an absence, in every group of the absent node that has a budget.
         """
         with self._writing() as connection:
-            first, second = sorted((node, by))
-            locked = {name: self._locked(connection, name) for name in (first, second)}
+            # In the order of all who lock several nodes, so that nobody waits in a circle.
+            ordered = sorted((node, by), key=lambda name: self._serial(connection, name))
+            locked = {name: self._locked(connection, name) for name in ordered}
             absent, heir = locked[node], locked[by]
             self._refuse_heir(connection, absent, heir)
             self._end_absence(connection, absent, REPLACED, {"by": by, "who": who}, replaced_by=heir.serial)

@@ -1,0 +1,57 @@
+"""`nodeworthy incident`: what the brake holds for, and how a person ends it.
+
+list                      print the open incidents with their nodes
+clear NUMBER --why WHY    end one; its suspects trip nothing again
+absences [--pool POOL]    print who is out of service, since when and why
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+from typing import TYPE_CHECKING, Any
+
+from nodeworthy.wiring import wiring
+
+if TYPE_CHECKING:
+    from nodeworthy.adapters.ledger_sql import SqlLedger
+
+
+def add(commands: Any) -> None:
+    """Add the command and its words to the parser's subcommands."""
+    incident = commands.add_parser(
+        "incident", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    words = incident.add_subparsers(required=True, metavar="WHAT")
+    words.add_parser("list").set_defaults(act=_list)
+    clear = words.add_parser("clear")
+    clear.add_argument("number", type=int)
+    clear.add_argument("--why", required=True)
+    clear.set_defaults(act=_clear)
+    absences = words.add_parser("absences")
+    absences.add_argument("--pool", default="")
+    absences.set_defaults(act=_absences)
+
+
+def _list(_: argparse.Namespace) -> None:
+    for one in _ledger().brake_state():
+        print(f"{one.number}  since {one.opened:%Y-%m-%d %H:%M} UTC  {one.sentence}")
+        print(f"   newest suspect {one.last:%Y-%m-%d %H:%M} UTC; nodes: {', '.join(one.nodes)}")
+
+
+def _clear(given: argparse.Namespace) -> None:
+    _ledger().clear_incident(given.number, who=getpass.getuser(), why=given.why)
+
+
+def _absences(given: argparse.Namespace) -> None:
+    for one in _ledger().absences(given.pool):
+        kind = "voluntary" if one.voluntary else "involuntary"
+        print(f"{one.node}  since {one.since:%Y-%m-%d %H:%M} UTC  {kind}, for {one.why}")
+
+
+def _ledger() -> SqlLedger:
+    from nodeworthy.adapters.ledger_sql import SqlLedger
+
+    ledger = wiring().ledger
+    assert isinstance(ledger, SqlLedger)
+    return ledger
