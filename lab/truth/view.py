@@ -37,6 +37,9 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "image": _image(image),
         "gpus": [_gpu(node, gpu) for gpu in parts.gpus],
         "bandwidth": _bandwidth(node, parts),
+        "clock": {"synchronised": True, "offset_seconds": 2.1e-05},
+        "rdma": _rails(node),
+        "drives": _drives(node, parts),
         "dcgm": {"problems": []},
         "kernel_log": _kernel_log(node, image),
         "kernel_log_under_load": [],
@@ -119,10 +122,44 @@ def _bandwidth(node: LabNode, parts: Parts) -> dict[str, Any]:
         ],
         "host_device_latency_ns": [figure("host_device_latency_ns", gpu) for gpu in gpus],
         "device_local_copy_gbps": [figure("device_local_copy_gbps", gpu) for gpu in gpus],
+        "burn_gflops": figures["burn_gflops"],
         "collectives": dict(figures["collectives"]),
         "by_adapters_gbps_by_bytes": _by_adapters(node, figures),
         "all_reduce": {"transport": figures["transport"], "wrong": 0, "bus_bandwidth_gbps_by_bytes": ends},
     }
+
+
+def _rails(node: LabNode) -> list[dict[str, Any]]:
+    figures, count = node.platform.figures, sum(row["count"] for row in node.platform.nics if row["role"] == "fabric")
+
+    def figure(name: str, rail: int) -> float:
+        return round(seeded.noisy(figures[name], figures["noise"], node.seed, node.name, name, rail), 2)
+
+    return [
+        {"device": f"mlx5_{rail}", "write_gbps": figure("rail_gbps", rail), "latency_us": figure("rail_us", rail)}
+        for rail in range(count)
+    ]
+
+
+def _drives(node: LabNode, parts: Parts) -> list[dict[str, Any]]:
+    figures = node.platform.figures
+    return [
+        {
+            "name": f"nvme{drive.index}n1",
+            "model": drive.row["model"],
+            "serial": drive.serial,
+            "revision": drive.row["revision"],
+            "read_gbps": round(
+                seeded.noisy(figures["drive_read_gbps"], figures["noise"], node.seed, node.name, "drive", drive.index),
+                2,
+            ),
+            "critical_warning": 0,
+            "spare_percent": 100,
+            "used_percent": 0,
+            "media_errors": 0,
+        }
+        for drive in parts.drives
+    ]
 
 
 def _by_adapters(node: LabNode, figures: Mapping[str, Any]) -> dict[str, float]:

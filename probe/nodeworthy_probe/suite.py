@@ -18,7 +18,7 @@ from . import kernel_source, own_check
 from .kernel_source import KernelLog
 from .plan import Plan, TestSpec
 from .process import ToolRun, run_tool
-from .readings import attestation, bandwidth, cabling, collective, gpu_diag, gpu_identity, kernel
+from .readings import attestation, bandwidth, cabling, collective, devices, gpu_diag, gpu_identity, host, kernel
 from .readings import own_check as own_check_reading
 from .readings.context import Context, Interpreter
 from .records import Execution, Reading
@@ -33,6 +33,9 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "reduce_scatter_perf": collective.read,
     "alltoall_perf": collective.read,
     "lldpcli": cabling.read,
+    "chronyc": host.read_clock,
+    "stress-ng": host.read_stress,
+    "gpu_burn": host.read_burn,
 }
 KERNEL_LOG = "kernel-log"
 _QUOTE = "tpm2_quote"
@@ -121,6 +124,9 @@ def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpret
         return command, lambda text, given: attestation.read(text, given, folder)
     if spec.tool == own_check.TOOL:
         return spec.arguments, own_check_reading.read
+    if devices.is_per_device(spec.tool) and spec.arguments:
+        each, *rest = spec.arguments
+        return (sys.executable, "-m", "nodeworthy_probe.each_device", each, spec.tool, *rest), devices.read
     return (spec.tool, *spec.arguments), _INTERPRETERS.get(spec.tool)
 
 

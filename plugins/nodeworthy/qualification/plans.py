@@ -44,6 +44,7 @@ def plan_document(
 def _test(test: TestSpec, sku: Sku) -> dict[str, Any]:
     words = {"{gpus}": str(sku.gpus), **{f"{{{kind}s}}": ",".join(names) for kind, names in sku.devices.items()}}
     extra = {"repeats": test.repeats if test.repeats > 1 else 0, "retry": list(test.retry), "image": test.image}
+    extra |= {"needs": list(test.needs)}
     return {
         **{key: value for key, value in extra.items() if value},
         "test": test.test,

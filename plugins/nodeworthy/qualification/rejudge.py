@@ -64,7 +64,9 @@ def _basis(files: Mapping[str, bytes], recorded: Mapping[str, Any]) -> Basis:
 def _sku(recorded: Mapping[str, Any]) -> Sku:
     devices = {kind: tuple(names) for kind, names in recorded.get("devices", {}).items()}
     transports = recorded.get("transports", {})
-    return Sku(recorded["sku"], 1, (), (), BmcProfile(""), recorded["firmware_set"], recorded["gpus"], 0, devices, transports)
+    return Sku(
+        recorded["sku"], 1, (), (), BmcProfile(""), recorded["firmware_set"], recorded["gpus"], 0, devices, transports
+    )
 
 
 def _with_quote(judgement: Judgement, files: Mapping[str, bytes]) -> Judgement:

@@ -95,13 +95,18 @@ def passed_sentence(stored: StoredResult, suite: Suite, rows: Sequence[Row]) -> 
     names = [row.metric for row in headlines]
     shown = [
         f"{row.metric if names.count(row.metric) == 1 else f'{row.test} {row.metric}'} {_figure(row.value)} "
-        f"{row.expected_unit} (floor {_figure(row.floor)})"
+        f"{row.expected_unit} ({_limit(row)})"
         for row in headlines
     ]
     figures = f": {', '.join(shown)}" if shown else ""
     return (
         f"{stored.node} passed suite {suite.name}: all {len(rows)} figures complete and inside their limits{figures}."
     )
+
+
+def _limit(row: Row) -> str:
+    """Return the limit that a good figure is compared with: its floor, or the most it may be."""
+    return f"at most {_figure(row.most)}" if math.isinf(row.floor) else f"floor {_figure(row.floor)}"
 
 
 def _is_headline(suite: Suite, row: Row) -> bool:

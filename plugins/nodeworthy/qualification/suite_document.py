@@ -25,7 +25,7 @@ _KEYS = (
 )  # fmt: skip
 _TEST_KEYS = (
     "test", "tool", "arguments", "timeout_seconds", "parameters", "environment", "transport", "metrics", "scopes",
-    "usual_seconds", "repeats", "retry", "image",
+    "usual_seconds", "repeats", "retry", "image", "needs",
 )  # fmt: skip
 _METRIC_KEYS = (
     "metric", "per", "unit", "statistic", "judged", "parameters", "derived_from", "explained_by", "headline", "action",
@@ -140,6 +140,7 @@ def _test(row: Mapping[str, Any], where: str) -> TestSpec:
         repeats=_whole(row, "repeats", here),
         retry=_retry(row, here),
         image=str(row.get("image", "")),
+        needs=tuple(row.get("needs", ())),
     )
 
 

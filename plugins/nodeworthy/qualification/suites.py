@@ -71,6 +71,8 @@ class TestSpec:
     """How often the probe runs the tool; a figure is then the median of the runs, a count its worst."""
     retry: tuple[str, ...] = ()
     """Ends of a run (`crashed`, `timed-out`, `unparsable`) after which the probe tries once more. A figure never is."""
+    needs: tuple[str, ...] = ()
+    """Privileges without which the tool sees nothing: `rdma`, `drives`, `clock`; the pod says which it got and why."""
     image: str = ""
     """For an operator's own check: the container image, pinned by digest. Empty for a tool of the probe's own image."""
 

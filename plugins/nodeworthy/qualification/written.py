@@ -71,6 +71,7 @@ def _how_often(test: TestSpec) -> dict[str, Any]:
         "repeats": test.repeats if test.repeats > 1 else 0,
         "retry": list(test.retry),
         "image": test.image,
+        "needs": list(test.needs),
     }
     return {key: value for key, value in said.items() if value}
 

@@ -45,6 +45,7 @@ class TestPodOperator(KubernetesPodOperator):
         self.suite = suite
         self.scope = scope
         self._checks: list[dict[str, Any]] = []
+        self._needs: dict[str, str] = {}
 
     def execute(self, context: Context) -> Any:
         """Skip what is proven; otherwise write the plan into the pod and start it."""
@@ -127,9 +128,12 @@ class TestPodOperator(KubernetesPodOperator):
         self.annotations = {"nodeworthy.dev/episode": str(plan["episode"])}
         self.env_vars = [models.V1EnvVar(name="NODEWORTHY_PLAN", value=json.dumps(plan))]
         self._checks = [test for test in plan["tests"] if test.get("image")]
+        self._needs = {need: test["test"] for test in plan["tests"] for need in test.get("needs", ())}
 
     def build_pod_request_obj(self, context: Context | None = None) -> Any:
         """Return the pod: the probe's container, and one beside it for every own check of the plan."""
         from nodeworthy.tasks.check_containers import add_checks
+        from nodeworthy.tasks.privileges import grant
 
-        return add_checks(super().build_pod_request_obj(context), self._checks)
+        pod = grant(super().build_pod_request_obj(context), self._needs)
+        return add_checks(pod, self._checks)

@@ -1,0 +1,28 @@
+"""gpu-burn 1.1: progress per GPU with compute rate, errors and temperature, and the summary."""
+
+from __future__ import annotations
+
+from lab.tools.view import NodeView, Output, disturbed
+
+_STEPS = (10.0, 40.0, 70.0, 100.0)
+
+
+def run(_tool: str, arguments: list[str], view: NodeView) -> Output:
+    """Render one burn; its last argument is the number of seconds."""
+    seconds = float(arguments[-1]) if arguments and arguments[-1].isdigit() else 10.0
+    gpus = view.gpus
+    if not gpus:
+        return Output("No CUDA devices\n", 1, 1.0)
+    noise = view.noise("gpu_burn", view.attempt("gpu_burn"))
+    rates = [int(disturbed(float(view.document["bandwidth"]["burn_gflops"]), noise)) for _ in gpus]
+    lines = [f"GPU {number}: {gpu['name']} (UUID: {gpu['uuid']})" for number, gpu in enumerate(gpus)]
+    lines.append(f"Burning for {seconds:.0f} seconds.")
+    wrong = int(view.document["bandwidth"]["all_reduce"].get("wrong", 0))
+    for step in _STEPS:
+        done = " - ".join(f"{int(rate * step / 100)} ({rate} Gflop/s)" for rate in rates)
+        errors = " - ".join(str(wrong if number == 0 and step == _STEPS[1] else 0) for number in range(len(gpus)))
+        heat = " - ".join(f"{int(gpu['temperature_celsius']) + 30} C" for gpu in gpus)
+        lines.append(f"{step:.1f}%  proc'd: {done}   errors: {errors}   temps: {heat}")
+    lines += ["Killing processes with SIGTERM (soft kill)", "", f"Tested {len(gpus)} GPUs:"]
+    lines += [f"\tGPU {number}: {'FAULTY' if wrong and number == 0 else 'OK'}" for number in range(len(gpus))]
+    return Output("\n".join(lines) + "\n", 1 if wrong else 0, seconds, uses_gpu=True)
