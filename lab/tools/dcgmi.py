@@ -17,8 +17,11 @@ _LEVELS = {
     2: (("Deployment", "software"), ("Integration", "pcie"), ("Hardware", "memory")),
     3: (("Deployment", "software"), ("Integration", "pcie"), ("Hardware", "memory"), ("Hardware", "diagnostic"),
         ("Stress", "targeted_stress"), ("Stress", "targeted_power"), ("Stress", "memory_bandwidth")),
+    4: (("Deployment", "software"), ("Integration", "pcie"), ("Hardware", "memory"), ("Hardware", "diagnostic"),
+        ("Hardware", "memtest"), ("Hardware", "pulse_test"), ("Stress", "targeted_stress"),
+        ("Stress", "targeted_power"), ("Stress", "memory_bandwidth")),
 }  # fmt: skip
-_SECONDS = {1: 6.0, 2: 150.0, 3: 1500.0}
+_SECONDS = {1: 6.0, 2: 150.0, 3: 1500.0, 4: 5400.0}
 _OLD_NAMES = {
     "pcie": "PCIe",
     "memory": "GPU Memory",
@@ -26,6 +29,8 @@ _OLD_NAMES = {
     "targeted_stress": "Targeted Stress",
     "targeted_power": "Targeted Power",
     "memory_bandwidth": "Memory Bandwidth",
+    "memtest": "Memtest",
+    "pulse_test": "Pulse Test",
 }
 _OLD_DEPLOYMENT = ("Denylist", "NVML Library", "CUDA Main Library", "Permissions and OS Blocks", "Persistence Mode",
                    "Environment Variables", "Page Retirement/Row Remap", "Graphics Processes", "Inforom")  # fmt: skip
@@ -75,8 +80,8 @@ def _health(view: NodeView) -> str:
 def _diag(arguments: list[str], view: NodeView) -> Output:
     options = dict(zip(arguments, [*arguments[1:], ""], strict=True))
     level = options.get("-r", options.get("--run", "1"))
-    if level not in ("1", "2", "3"):
-        return Output("", 1, error=f"Error: the lab's dcgmi knows levels 1 to 3, not {level}\n")
+    if level not in ("1", "2", "3", "4"):
+        return Output("", 1, error=f"Error: the lab's dcgmi knows levels 1 to 4, not {level}\n")
     if not view.gpus:
         return Output("", 205, 1.0, "Error: Cannot get GPUs: No GPUs were found\n")
     tests = _LEVELS[int(level)]

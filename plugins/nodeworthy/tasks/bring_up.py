@@ -52,10 +52,11 @@ PARAMS = {
     "level": Param(
         "l1",
         # L0 alone proves readiness, not that a node is worthy of service: no run can stop there.
-        enum=["l1", "l2"],
+        enum=["l1", "l2", "l3"],
         values_display={
             "l1": "L0 and L1: readiness and a quick check, minutes",
             "l2": "L0 to L2: the standard check, half an hour",
+            "l3": "L0 to L3: the deep check, two to three hours",
         },
         type="string",
         title="Suite level",
