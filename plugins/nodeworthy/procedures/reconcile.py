@@ -125,6 +125,7 @@ def _event(this: Round, drift: Drift) -> None:
         this.house.work.say(f"{drift.node} went from {moved.from_} to {moved.to}.")
     if drift.kind != ABSENT:
         show(drift.node, this.house.work)
+        this.house.work.cluster.tell_milestone(drift.node, moved.to, drift.sentence)
 
 
 def _bind(this: Round, drift: Drift) -> None:

@@ -6,6 +6,7 @@ The pages are plain HTML without outside links or scripts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,6 +17,9 @@ from fastapi.responses import HTMLResponse, Response
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.evidence.dossier import PAGE
 from nodeworthy.evidence.verdicts import Judgement
+from nodeworthy.lifecycle.upkeep import Notice
+from nodeworthy.ui import holds
+from nodeworthy.ui.timeline import timeline
 
 TEMPLATES = Path(__file__).parent / "templates"
 MEDIA = {".html": "text/html", ".json": "application/json", ".txt": "text/plain", ".gz": "application/gzip"}
@@ -24,12 +28,18 @@ MEDIA = {".html": "text/html", ".json": "application/json", ".txt": "text/plain"
 def app() -> FastAPI:
     """Return the application that Airflow mounts below /nodeworthy."""
     from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-    from airflow.api_fastapi.core_api.security import requires_access_dag
+    from airflow.api_fastapi.core_api.security import get_user, requires_access_dag
 
     may_read = requires_access_dag("GET", DagAccessEntity.TASK_LOGS, "bring_up")
     pages = FastAPI(title="Nodeworthy", dependencies=[Depends(may_read)])
     pages.get("/nodes", response_class=HTMLResponse)(nodes)
-    pages.get("/nodes/{name}", response_class=HTMLResponse)(node)
+
+    # FastAPI calls a plain function in a thread of its own, and gives it who asks.
+    def of_user(name: str, user: Any = Depends(get_user)) -> str:  # noqa: B008
+        return node(name, user)
+
+    pages.get("/nodes/{name}", response_class=HTMLResponse)(of_user)
+    holds.add_routes(pages)
     pages.get("/evidence/{path:path}")(evidence)
     return pages
 
@@ -51,8 +61,8 @@ def nodes() -> str:
     return _page("Nodes", _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows))
 
 
-def node(name: str) -> str:
-    """Return one node: where it stands, what was judged, what was done to it."""
+def node(name: str, user: Any) -> str:
+    """Return one node: where it stands, who holds it, what was judged, what was done to it."""
     ledger = _wiring().ledger
     records = ledger.nodes([name])
     if not records:
@@ -76,11 +86,26 @@ def node(name: str) -> str:
     body = (
         f"<p>Milestone <b>{escape(record.milestone)}</b>, serial {escape(record.node.serial)}, "
         f"SKU {escape(record.node.sku)}. {escape(record.reason)}</p>"
+        f"{holds.section(name, ledger.holds(name), user)}{_notices(ledger.notices(name))}"
         f"<h2>Qualifications</h2>{_table(('scope', 'granted', 'until', 'dossier'), qualified)}"
         f"<h2>Judgements</h2>{_table(('scope', 'suite', 'verdict', 'reason'), judged)}"
         f"<h2>Effects</h2>{_table(('when (UTC)', 'effect', 'outcome', 'proof'), effects)}"
+        f"<h2>Life</h2>{_life(ledger.history(name))}"
     )
     return _page(record.node.name, body)
+
+
+def _notices(notices: Sequence[Notice]) -> str:
+    rows = [f"<tr><td>{one.raised_at:%Y-%m-%d %H:%M}</td><td>{escape(one.sentence)}</td></tr>" for one in notices]
+    return f"<h2>Notices</h2>{_table(('since (UTC)', 'what'), rows)}"
+
+
+def _life(history: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        f"<tr><td>{one.at:%Y-%m-%d %H:%M:%S}</td><td>{one.episode or ''}</td><td>{escape(one.text)}</td></tr>"
+        for one in reversed(timeline(history))
+    ]
+    return _table(("when (UTC)", "episode", "what"), rows)
 
 
 def evidence(path: str) -> Response:

@@ -1,0 +1,55 @@
+"""Airflow's API server in this process, with our pages in it: run as a program, it prints what each request got.
+
+A process of its own, because Airflow reads its configuration once, when it is imported. The environment names a fresh
+home, the users and the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+HEADERS = {"sec-fetch-site": "same-origin"}
+
+
+def main() -> dict[str, Any]:
+    """Ask as viewer and as user, with and without the form's token."""
+    subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True)
+    from airflow.api_fastapi.app import create_app
+    from fastapi.testclient import TestClient
+
+    app = create_app(apps="core")
+    viewer, user = (TestClient(app, follow_redirects=False) for _ in range(2))
+    for client, name in ((viewer, "vera"), (user, "ursula")):
+        answer = client.post("/auth/token", json={"username": name, "password": "pw"})
+        client.cookies.set("_token", answer.json()["access_token"])
+    bearer = {"Authorization": f"Bearer {user.cookies['_token']}"}
+    page = user.get("/nodeworthy/nodes/n1").text
+    token = re.findall(r'name="token" value="([0-9a-f]+)"', page)[0]
+    hold = {"why": "fan <b>replaced</b>", "scope": "admission", "until": "2099-01-01T08:00", "token": token}
+    place = "/nodeworthy/nodes/n1/hold"
+    found: dict[str, Any] = {
+        "stranger": TestClient(app).get("/nodeworthy/nodes/n1").status_code,
+        "viewer reads": viewer.get("/nodeworthy/nodes/n1").status_code,
+        "viewer has a form": 'action="n1/hold"' in viewer.get("/nodeworthy/nodes/n1").text,
+        "viewer holds": viewer.post(place, data=hold).status_code,
+        "no token": user.post(place, data={**hold, "token": ""}).status_code,
+        "another node's token": user.post("/nodeworthy/nodes/n2/hold", data=hold).status_code,
+        "from elsewhere": user.post(place, data=hold, headers={"sec-fetch-site": "cross-site"}).status_code,
+        "no reason": user.post(place, data={**hold, "why": " "}, headers=HEADERS).status_code,
+        "past": user.post(place, data={**hold, "until": "2020-01-01T08:00"}).status_code,
+        "unknown scope": user.post(place, data={**hold, "scope": "all"}).json(),
+        "held": user.post(place, data=hold, headers=HEADERS).status_code,
+        "shown": user.get("/nodeworthy/nodes/n1").text,
+        "script": user.post(place, data={"why": "by script"}, headers=bearer).status_code,
+        "released": user.post("/nodeworthy/nodes/n1/release", data={"token": token}).headers["location"],
+    }
+    found["left"] = user.get("/nodeworthy/nodes/n1").text.count("Release all holds")
+    return found
+
+
+if __name__ == "__main__":
+    print("\n" + json.dumps(main()))

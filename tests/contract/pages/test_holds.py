@@ -1,0 +1,94 @@
+"""Holds from the page: who may trigger may hold, another site's form may not, and what was typed is shown as text."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nodeworthy.adapters.ledger_sql import upgrade
+
+from tests.contract.ledger.support import Bench, node
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PROGRAM = Path(__file__).with_name("airflow_app.py")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, dict[str, Any]]:
+    """The ledger, and what Airflow's API server answered."""
+    home = tmp_path_factory.mktemp("airflow")
+    url = f"sqlite:///{home / 'ledger.db'}"
+    upgrade(url)
+    bench = Bench(url)
+    bench.ledger.import_fleet([node("n1"), node("n2")])
+    (home / "passwords.json").write_text(json.dumps({"vera": "pw", "ursula": "pw"}))
+    environment = {
+        **os.environ,
+        "AIRFLOW_HOME": str(home),
+        "PYTHONPATH": str(REPOSITORY / "plugins"),
+        "NODEWORTHY_LEDGER_URL": url,
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(REPOSITORY / "plugins"),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "vera:viewer,ursula:user",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "AIRFLOW__API_AUTH__JWT_SECRET": "a secret of this test alone, long enough to sign with",
+    }
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)], env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return bench, json.loads(done.stdout.splitlines()[-1])
+
+
+def test_only_who_may_trigger_sees_the_form_and_may_hold(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """A stranger reads nothing, a viewer reads and may not hold."""
+    _, got = asked
+    assert (got["stranger"], got["viewer reads"], got["viewer has a form"], got["viewer holds"]) == (
+        401,
+        200,
+        False,
+        403,
+    )
+
+
+def test_a_form_that_did_not_come_from_the_page_is_refused(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """No token, the token of another node's form, or a request that the browser says is another site's."""
+    _, got = asked
+    assert (got["no token"], got["another node's token"], got["from elsewhere"]) == (403, 403, 403)
+
+
+def test_a_hold_without_sense_is_refused(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """No reason, an end that has passed, a scope that does not exist."""
+    _, got = asked
+    assert (got["no reason"], got["past"]) == (400, 400)
+    assert "A hold has no scope all" in got["unknown scope"]["detail"]
+
+
+def test_a_hold_is_placed_in_the_users_name_and_shown_as_text(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """Who, why and until when stand in the audit; markup in a reason stays text on the page."""
+    bench, got = asked
+    assert got["held"] == 303
+    assert "fan &lt;b&gt;replaced&lt;/b&gt;" in got["shown"]
+    assert "<b>replaced</b>" not in got["shown"]
+    assert "2099-01-01 08:00 UTC" in got["shown"]
+    held = [row["detail"] for row in bench.ledger.history("n1") if row["action"] == "hold"]
+    assert [(row["who"], row["scope"], row["why"]) for row in held] == [
+        ("ursula", "admission", "fan <b>replaced</b>"),
+        ("ursula", "both", "by script"),
+    ]
+    assert bench.ledger.holds("n2") == ()
+
+
+def test_a_release_ends_all_holds_and_leads_back(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """Back on the page the holds are gone; the page's life still tells of them."""
+    bench, got = asked
+    assert got["script"] == 303
+    assert got["released"] == "../n1"
+    assert got["left"] == 0
+    assert bench.ledger.holds("n1") == ()
+    assert bench.ledger.history("n1")[-1]["action"] == "hold released"
