@@ -45,7 +45,10 @@ def _report(lines: list[str], sheet: Sheet) -> None:
                 sheet.text("node", field[1].lower(), field[2])
         elif re.match(r"^[│|]\s+\d", line):
             sheet.note("row/unreadable", "file", line)
-    opened, closed = (sum(line.startswith(mark) for line in lines) for mark in ("┌", "└"))
+    opened, closed = (sum(bool(re.fullmatch(mark, line)) for line in lines) for mark in ("┌─+┐", "└─{10,}┘"))
+    for name in ("Name", "Platform", "GPU", "Nodes"):
+        if not any(text.name == name.lower() for text in sheet.texts):
+            sheet.note("row/missing", "file", f"{name} is missing")
     if opened != closed or opened != len(blocks) or not blocks:
         sheet.note("document/cut", "file", f"{len(blocks)} results in {opened} boxes, of which {closed} are closed")
     ranks: set[float] = set()

@@ -39,6 +39,7 @@ def read(text: str, sheet: Sheet) -> None:
         report = dcgm.parse(text)
         expected = len(report.gpus) or None
         dcgm_infos.document(document, sheet)
+        dcgm_infos.summaries(document, sheet)
     else:
         found = _TOOL_ERROR.search(text)
         sheet.note("tool/failed" if found else "document/unreadable", "file", found[1] if found else "no diagnostic")
@@ -92,6 +93,8 @@ def _result(result: DiagResult, sheet: Sheet) -> None:
 def _completeness(report: DiagReport, expected: int | None, sheet: Sheet) -> None:
     names = {test.strip().lower() for test in report.tests}
     if len(names & set(_DEPLOYMENT)) > 1:
+        if not names & {"denylist", "blacklist"}:
+            sheet.note("row/missing", "node", "the deployment test Denylist has no row")
         for name in _DEPLOYMENT:
             if name not in names:
                 sheet.note("row/missing", "node", f"the deployment test {name} has no row")
@@ -125,6 +128,10 @@ def _device_ids(text: str, sheet: Sheet) -> int | None:
     for index, identifier in enumerate(ids):
         sheet.text(f"gpu/{index}", "pci_device_id", identifier)
     sheet.number("node", "gpus", len(ids), "count")
+    if "-----  Metadata  ---" not in text or "-----  Deployment  ---" not in text:
+        sheet.note("row/missing", "file", "the head of a section is missing")
+    if text.count("+---------------------------+------------------------------------------------+") < 2:
+        sheet.note("document/cut", "file", "the table is cut")
     for section in ("Integration", "Hardware"):
         if re.search(rf"-----  {section}  -+\+-+\+?\n[+|]--", text):
             sheet.note("row/missing", "file", f"the section {section} is empty")
@@ -145,6 +152,11 @@ def _links(text: str, sheet: Sheet) -> None:
         elif up + letters.count("_") < most or "X" in letters:
             sheet.note("row/missing", f"gpu/{gpu}", f"{up} of {most} NVLinks are up, the others are not there")
     named = re.findall(r"gpuId (\d+):", text)
+    sheet.number("node", "gpus", len(links), "count")
+    if len(re.findall(r"^[ \t]*[UDX_](?: [UDX_])*[ \t]*$", text, re.MULTILINE)) != len(re.findall(r"\w+ \d+:", text)):
+        sheet.note("row/missing", "file", "heads and lines of links do not pair")
+    if len(links) == 1 and most:
+        sheet.note("row/missing", "file", "one GPU with NVLinks and nothing that they could lead to")
     if not most or len(named) != len(set(named)):
         sheet.note("document/cut" if not most else "document/duplicate", "file", "the GPUs are not each there once")
     if re.search(r"^\s+(?!.*(?:gpuId|physicalId|switchId))[^\sUDX_].*$", text, re.MULTILINE):

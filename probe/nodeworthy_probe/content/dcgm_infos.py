@@ -40,6 +40,18 @@ def document(document: Any, sheet: Sheet) -> None:
                 _test(test, sheet)
 
 
+def summaries(document: Any, sheet: Sheet) -> None:
+    """From DCGM 4 on each test closes with a summary and the document with its versions."""
+    root = mapping(mapping(document).get("DCGM Diagnostic"))
+    for category in sequence(root.get("test_categories")) if "metadata" in mapping(document) else ():
+        for test in map(mapping, sequence(mapping(category).get("tests"))):
+            if "status" not in mapping(test.get("test_summary")):
+                sheet.note("row/missing", str(test.get("name")), "the summary of the test has no status")
+    for label in ("version", "Driver Version Detected") if root else ():
+        if label not in mapping(mapping(document).get("metadata")):
+            sheet.note("row/missing", "file", f"{label} is missing")
+
+
 def _test(test: dict[str, Any], sheet: Sheet) -> None:
     name = str(test.get("name", ""))
     for result in map(mapping, [*sequence(test.get("results")), test.get("test_summary")]):

@@ -22,6 +22,9 @@ _NEEDED = ("io_bytes", "bw_bytes", "bw", "iops", "runtime", "total_ios")
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "ms": 1e-3, "us": 1e-6}
 _PERCENTILES = 17
+_BUCKETS = {"iodepth_level": (7,), "iodepth_submit": (7,), "iodepth_complete": (7,), "latency_ns": (9, 10),
+            "latency_us": (10,), "latency_ms": (11, 12)}  # fmt: skip
+_SPREAD = ("min", "max", "mean", "stddev")
 
 
 def read(text: str, sheet: Sheet) -> None:
@@ -65,10 +68,16 @@ def _job(job: dict[str, Any], options: dict[str, Any], sheet: Sheet) -> None:
         moved, longest = moved + io_bytes, max(longest, runtime)
     if not moved:
         sheet.note("document/cut", name, f"job {name} moved no byte")
+    for label, (lengths) in _BUCKETS.items():
+        if label in job and len(mapping(job[label])) not in lengths:
+            sheet.note("row/missing", name, f"{label} has {len(mapping(job[label]))} entries")
     _ended(name, options, moved, longest, sheet)
 
 
 def _direction(name: str, direction: str, figures: dict[str, Any], sheet: Sheet) -> tuple[float, float]:
+    for key in _NEEDED if figures and direction != "trim" else ():
+        if key not in figures:
+            sheet.note("row/missing", name, f"{direction} {key} is missing")
     if figures.get("io_bytes") == 0 and not figures.get("total_ios") and not figures.get("runtime"):
         return 0.0, 0.0
     if not figures:
@@ -76,7 +85,7 @@ def _direction(name: str, direction: str, figures: dict[str, Any], sheet: Sheet)
     values = {key: finite(figures.get(key)) for key in _NEEDED}
     for key, value in values.items():
         if value is None:
-            sheet.note("row/missing", name, f"{direction} {key} is missing or no number")
+            sheet.note("value/not-a-number", name, f"{direction} {key} is no number")
     sheet.number(
         name, f"{direction}_bandwidth", values["bw"], "KiB/s", parameters={"bytes_per_second": values["bw_bytes"]}
     )
@@ -90,7 +99,7 @@ def _direction(name: str, direction: str, figures: dict[str, Any], sheet: Sheet)
 
 def _agrees(figures: dict[str, float]) -> bool:
     seconds = max(figures["runtime"], 1.0) / 1000
-    slack = 0.02 + 1.5 / max(figures["runtime"], 1.0)
+    slack = 0.002 + 1.5 / max(figures["runtime"], 1.0)
     return (
         close(figures["bw"], figures["bw_bytes"] / 1024, 1e-3, 1.0)
         and close(figures["bw_bytes"], figures["io_bytes"] / seconds, slack)
@@ -99,6 +108,10 @@ def _agrees(figures: dict[str, float]) -> bool:
 
 
 def _latency(name: str, direction: str, figures: dict[str, Any], sheet: Sheet) -> None:
+    for key in ("clat_ns", "lat_ns"):
+        for word in _SPREAD:
+            if key in figures and word not in mapping(figures[key]):
+                sheet.note("row/missing", name, f"{direction} {key} lacks {word}")
     for key in ("clat_ns", "lat_ns"):
         percentiles = mapping(mapping(figures.get(key)).get("percentile"))
         if not percentiles:

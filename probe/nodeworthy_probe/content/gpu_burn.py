@@ -50,6 +50,8 @@ def _progress(progress: list[re.Match[str]], sheet: Sheet) -> list[int]:
         if None in cells:
             sheet.note("row/unreadable", "file", f"errors cannot be read: {line['errors'][:80]}")
             continue
+        if not all(_RATE.match(cell.strip()) for cell in line["done"].split(" - ")):
+            sheet.note("row/unreadable", "file", f"progress cannot be read: {line['done'][:80]}")
         errors += [0] * (len(cells) - len(errors))
         if (line["done"], line["errors"]) != done_before:
             for gpu, cell in enumerate(cells):

@@ -77,6 +77,37 @@ _SLOWDOWNS = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "
 _UNKNOWN = frozenset({"N/A", "", "[N/A]", "Not Supported", "None"})
 
 
+_UNIT_OF = (("temp", "C"), ("power_readings.", "W"), ("memory_usage.", "MiB"), ("utilization.", "%"))
+_CLOCKS = re.compile(r"(?:^|\.)(?:\w+_clock|graphics|sm|memory|video)$")
+_SIBLINGS = (("fb_memory_usage.", ("total", "used", "free")), ("bar1_memory_usage.", ("total", "used", "free")),
+             ("ecc_errors.volatile.", ("correctable", "uncorrectable")), ("ecc_errors.aggregate.", ("correctable", "uncorrectable")),
+             ("remapped_rows.", ("max", "high", "partial", "low", "none")), ("clocks.", ("graphics", "sm", "mem", "video")),
+             ("max_clocks.", ("graphics", "sm", "mem", "video")), ("utilization.", ("gpu", "mem", "encoder", "decoder")),
+             ("applications_clocks.", ("graphics", "mem")), ("ecc_mode.", ("current", "pending")),
+             ("pci.", ("bus", "device", "domain", "tx", "rx", "replay")))  # fmt: skip
+
+
+def _siblings(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    """Fields come in groups; a group with a member lost is a row lost."""
+    for prefix, words in _SIBLINGS:
+        own = [path.removeprefix(prefix) for path in gpu if path.startswith(prefix)]
+        for word in words if len(own) > 1 else ():
+            if not any(re.search(rf"(?:^|[_.]){word}", path) for path in own):
+                sheet.note("row/missing", component, f"{prefix}{word} is missing")
+
+
+def _units(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    for path, value in gpu.items():
+        found = re.fullmatch(r"-?[\d.]+ ?([A-Za-z%]\S*)", value)
+        if found is None or "process" in path:
+            continue
+        wanted = next((unit for part, unit in _UNIT_OF if part in path), None)
+        if wanted is None and "clock" in path and _CLOCKS.search(path):
+            wanted = "MHz"
+        if wanted and found[1] != wanted:
+            sheet.note("value/unit", component, f"{path}: {value} where {wanted} was expected")
+
+
 def judge(facts: GpuFacts, sheet: Sheet) -> None:
     """Measurements and notes of all GPUs."""
     sheet.version = facts.driver
@@ -121,6 +152,8 @@ def _gpu(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
     for name, code in _YES:
         if (fact(gpu, name) or "No") not in ("No", "Inactive", "False", "0"):
             sheet.note(code, component, f"{name} is {fact(gpu, name)}")
+    _siblings(component, gpu, sheet)
+    _units(component, gpu, sheet)
     _repair(component, gpu, sheet)
     _slowdowns(component, gpu, sheet)
     _ecc(component, gpu, sheet)

@@ -14,6 +14,7 @@ from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 
 from .documents import load_json, note_duplicates, note_gaps
 from .families import family
+from .guards import torn_end
 from .sheet import Sheet
 
 TOOL = "host-inventory"
@@ -43,6 +44,7 @@ def read(text: str, sheet: Sheet) -> None:
 
 def _edac(text: str, sheet: Sheet) -> None:
     sheet.tool = "edac"
+    torn_end(text, sheet)
     rows = [(int(mc[:4]), path, value.strip()) for mc, path, value in _EDAC.findall(text)]
     note_duplicates(sheet, [f"mc{mc}/{path}" for mc, path, _ in rows], "the counter")
     controllers = sorted({mc for mc, _, _ in rows})
@@ -80,7 +82,7 @@ def _statistics(text: str, sheet: Sheet) -> None:
     for line in lines[lines.index("NIC statistics:") + 1 :] if "NIC statistics:" in lines else []:
         found = _COUNTER.match(line)
         if found is None:
-            if line.strip():
+            if line.startswith("    "):
                 sheet.note("row/unreadable", "file", line)
             continue
         names.append(found["name"])

@@ -32,6 +32,12 @@ def read(text: str, sheet: Sheet) -> None:
         _row(row, sheet)
     if not re.search(r"^T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops", text, re.MULTILINE):
         sheet.note("row/missing", "file", "the header of the results is missing: the unit is unknown")
+    for name in ("N", "NB", "P", "Q", "PMAP", "PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH", "SWAP", "ALIGN"):
+        if not re.search(rf"^{name}\s+:\s+\S", text, re.MULTILINE):
+            sheet.note("row/missing", "file", f"the parameter {name} is missing")
+    for line in re.findall(r"^Column=.*$", text, re.MULTILINE):
+        if not re.fullmatch(r"Column=\d+ Fraction=\s*[\d.]+% G[Ff]lops=\S+.*", line):
+            sheet.note("row/unreadable", "file", line)
     residuals = _RESIDUAL.findall(text)
     limit = _LIMIT.search(text)
     for value, word in residuals:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from .documents import note_duplicates, plain_lines
+from .documents import note_duplicates, plain_lines, uneven
+from .guards import torn_end
 from .ibstat_ports import Port, judge_ports
 from .sheet import Sheet
 
@@ -20,6 +21,8 @@ _FIELD = re.compile(r"^\s+([A-Z][A-Za-z ]+): ?(.*)$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:$")
 _LINK = re.compile(r"^(?:\d+: )?(?:link )?(\S+?)/(\d+):? (.*)$")
 _SYSFS = re.compile(r"^/?sys/class/infiniband/([^/]+)/(?:ports/(\d+)/)?(\S+): (.*)$")
+_CA_FIELDS = ("CA type", "Number of ports", "Firmware version", "Hardware version", "Node GUID", "System image GUID", "State",
+              "Physical state", "Rate", "Base lid", "LMC", "SM lid", "Capability mask", "Port GUID", "Link layer")  # fmt: skip
 _PANIC = re.compile(r"^(ibpanic.*|ibwarn.*|.*stat of IB device .* failed.*|.*[Cc]annot open .*)$", re.MULTILINE)
 
 
@@ -30,7 +33,7 @@ def read(text: str, sheet: Sheet) -> None:
         ports = _ibstat(lines, sheet)
     elif any(_STATUS.match(line) for line in lines):
         sheet.tool = "ibstatus"
-        ports = _ibstatus(lines)
+        ports = _ibstatus(lines, sheet)
     elif any(_SYSFS.match(line) for line in lines):
         sheet.tool = "sysfs"
         ports = _sysfs(lines)
@@ -41,6 +44,7 @@ def read(text: str, sheet: Sheet) -> None:
         sheet.note("document/cut", "file", f"the tool broke off: {line}")
     if not ports:
         sheet.note("document/unreadable", "file", "no port is listed")
+    torn_end(text, sheet)
     note_duplicates(sheet, [port.name for port in ports], "the port")
     judge_ports(ports, sheet)
 
@@ -52,6 +56,7 @@ def _ibstat(lines: list[str], sheet: Sheet) -> list[Port]:
     for line in lines:
         if found := _CA.match(line):
             device, kind = found[1], ""
+            _head(lines, line, sheet)
             if device in announced:
                 sheet.note("document/duplicate", device, f"the device {device} is there twice")
             announced[device] = 0
@@ -71,14 +76,26 @@ def _ibstat(lines: list[str], sheet: Sheet) -> list[Port]:
     return ports
 
 
-def _ibstatus(lines: list[str]) -> list[Port]:
+def _head(lines: list[str], line: str, sheet: Sheet) -> None:
+    """The fields that every device and port has; one that is missing was lost on the way."""
+    start = lines.index(line) + 1
+    block = lines[start : next((end for end in range(start, len(lines)) if _CA.match(lines[end])), len(lines))]
+    for name in _CA_FIELDS:
+        if not any(own.strip().startswith(name + ":") for own in block):
+            sheet.note("row/missing", line, f"{name} is missing")
+
+
+def _ibstatus(lines: list[str], sheet: Sheet) -> list[Port]:
     ports: list[Port] = []
     for line in lines:
         if found := _STATUS.match(line):
             ports.append(Port(found[1], found[2], {}))
-        elif ports and (found := re.match(r"^\s+(state|phys state|rate|link_layer):\s*(.*)$", line)):
+        elif ports and (found := re.match(r"^\s+([a-z][a-z_ ]*):\s*(.*)$", line)):
             name = {"phys state": "physical state", "link_layer": "link layer"}.get(found[1], found[1])
-            ports[-1].fields[name] = found[2]
+            ports[-1].add(name, found[2], sheet)
+        elif line and "Infiniband device".startswith(line[:17]):
+            sheet.note("row/unreadable", "file", line)
+    uneven(sheet, {port.name: set(port.fields) for port in ports}, "the field")
     return ports
 
 

@@ -12,12 +12,13 @@ from typing import Any
 from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 
 from .documents import load_json, note_duplicates, plain_lines
+from .guards import torn_end
 from .sheet import Sheet
 
 TOOL = "kubectl"
 _GPU = re.compile(r"^(?:nvidia|amd|gpu\.intel)\.com/(?:gpu|mig-\S+|\S*gpu\S*)$|^gpu\.intel\.com/i915$")
 _QUANTITY = re.compile(r"^\d+(?:\.\d+)?(?:[EPTGMk]i?|Ki|m|e\d+)?$")
-_ALWAYS = ("cpu", "memory", "pods")
+_ALWAYS = ("cpu", "memory", "pods", "ephemeral-storage")
 _BAD_IF_TRUE = (
     "MemoryPressure",
     "DiskPressure",
@@ -71,6 +72,8 @@ def _resources(
         for key in _ALWAYS:
             if key not in resources:
                 sheet.note("row/missing", name, f"{what} lacks {key}")
+        if not any(key.startswith("hugepages-") for key in resources):
+            sheet.note("row/missing", name, f"{what} lacks hugepages")
         for key, value in resources.items():
             if not _QUANTITY.match(str(value)):
                 sheet.note("value/not-a-number", name, f"{what} {key} is {str(value)[:40]}")
@@ -88,6 +91,8 @@ def _lost(
     name: str, has_capacity: bool, has_allocatable: bool, gpus: dict[str, dict[str, int | None]], sheet: Sheet
 ) -> None:
     if has_capacity and has_allocatable:
+        for key in set(gpus["capacity"]) ^ set(gpus["allocatable"]):
+            sheet.note("row/missing", name, f"{key} stands in one of capacity and allocatable alone")
         for key, count in gpus["capacity"].items():
             usable = gpus["allocatable"].get(key)
             if count is not None and (usable is None or usable < count):
@@ -129,6 +134,9 @@ def _describe(text: str, sheet: Sheet) -> None:
             sections[section].append(line)
     name_line = re.search(r"^Name:\s+(\S+)", text, re.MULTILINE)
     name = name_line[1] if name_line else "node"
+    torn_end(text, sheet)
+    if name_line and "Allocatable" not in sections:
+        sheet.note("row/missing", name, "the section Allocatable is missing")
     resources: dict[str, dict[str, Any] | None] = {}
     for what in ("Capacity", "Allocatable"):
         pairs = [found.groups() for line in sections.get(what, []) if (found := re.match(r"^\s+(\S+):\s+(\S+)$", line))]

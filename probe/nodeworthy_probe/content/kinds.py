@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
+from .guards import guard, without_noise
 from .sheet import Sheet
 
 Reader = Callable[[str, Sheet], None]
@@ -50,5 +51,7 @@ def read(kind: str, text: str) -> Sheet:
         sheet.note("document/empty", "file", "the file is empty")
         return sheet
     reader: Reader = module.read
-    reader(text.translate(_ERASING), sheet)
+    text = without_noise(kind, text.translate(_ERASING))
+    reader(text, sheet)
+    guard(kind, text, sheet)
     return sheet

@@ -31,7 +31,7 @@ def read(text: str, sheet: Sheet) -> None:
     announced = len(_NAMED.findall(text))
     if announced != len(found):
         sheet.note("row/missing", "file", f"{len(found)} of {announced} neighbours can be read")
-    for label in ('"ttl"', '"chassis"', '"port"'):
+    for label in ('"ttl"', '"chassis"', '"port"', '"age"', '"via"', '"capability"'):
         if text.count(label) < len(found):
             sheet.note("row/missing", "file", f"{label} is missing for a neighbour")
     if not found:

@@ -8,7 +8,7 @@ from typing import Any
 from nodeworthy_probe.parsers.json_document import mapping, sequence
 from nodeworthy_probe.parsers.numbers import finite
 
-from .documents import load_json, note_duplicates, note_gaps
+from .documents import load_json, note_duplicates, note_gaps, uneven
 from .sheet import Sheet
 
 TOOL = "lsblk"
@@ -27,6 +27,9 @@ def read(text: str, sheet: Sheet) -> None:
     note_duplicates(sheet, [str(device.get("name")) for device in devices], "the device")
     drives = [device for device in devices if device.get("type") not in _NOT_HARDWARE]
     sheet.number("node", "drives", len(drives), "count")
+    uneven(sheet, {str(device.get("name")): set(device) - {"children"} for device in devices}, "the field")
+    children = [mapping(child) for device in devices for child in sequence(device.get("children"))]
+    uneven(sheet, {str(child.get("name")): set(child) - {"children"} for child in children}, "the field")
     for device in devices:
         for name in ("name", "type", "size"):
             if device.get(name) in (None, ""):

@@ -54,6 +54,12 @@ def read(text: str, sheet: Sheet) -> None:
             sheet.note("row/missing", "link", f"the section {section} is missing")
     width = _operational(mapping(output.get("Operational Info")), sheet)
     _module(mapping(output.get("Module Info")), sheet)
+    for section, label, value in (
+        (name, key, item) for name in _SECTIONS for key, item in mapping(output.get(name)).items()
+    ):
+        lanes = len(_values(value)) if isinstance(value, dict) else width
+        if width is not None and lanes not in (width, 1):
+            sheet.note("row/missing", "link", f"{section}, {label}: {lanes} values for {width} lanes")
     _errors(mapping(output.get("Physical Counters and BER Info")), width, sheet)
 
 
@@ -85,6 +91,9 @@ def _module(section: dict[str, Any], sheet: Sheet) -> None:
             sheet.note("row/missing", "module", f"{label} is missing")
         elif section and str(section[label]) not in ("N/A", ""):
             _limited(label, metric, unit, str(section[label]), sheet)
+    for label in _FLAGS[:5] if section else ():
+        if label not in section:
+            sheet.note("row/missing", "module", f"{label} is missing")
     for label in _FLAGS:
         values = _values(section.get(label))
         if any(value not in ("0", "N/A", "") for value in values):
@@ -113,7 +122,7 @@ def _errors(section: dict[str, Any], width: int | None, sheet: Sheet) -> None:
     for label, metric in _COUNTERS:
         if label in section and section[label] != "N/A":
             sheet.number("link", metric, section[label], "count")
-        elif label.startswith("Effective"):
+        elif label != "Symbol Errors":
             sheet.note("row/missing", "link", f"{label} is missing")
     for label, metric in _BERS:
         if label in section and section[label] != "N/A":

@@ -45,7 +45,7 @@ def read(text: str, sheet: Sheet) -> None:
     sheet.text("node", "transport", nccl_log.transport(text))
     for index, device in enumerate(report.devices):
         sheet.text(f"rank/{index}", "model", device)
-    _problems(report, sheet)
+    _problems(report, "# Using devices" in text, sheet)
     _units(text, sheet)
     _rows(report, sheet)
     _meaning(text, report, sheet)
@@ -58,12 +58,12 @@ def _best(text: str) -> tuple[str, CollectiveReport]:
     return min(reports, key=lambda pair: sum("contradicts the rank" in problem for problem in pair[1].problems))
 
 
-def _problems(report: CollectiveReport, sheet: Sheet) -> None:
+def _problems(report: CollectiveReport, listed: bool, sheet: Sheet) -> None:
     proven = report.average_bus_bandwidth_gbps is not None and not any(
         "average" in problem or "cannot be read" in problem for problem in report.problems
     )
     for problem in report.problems:
-        if problem == _SWEEP_MISSING and proven and report.rows:
+        if problem == _SWEEP_MISSING and proven and report.rows and not listed:
             sheet.note("note/excerpt", "file", problem)
         elif "contradict" in problem or "disagree" in problem or "out of order" in problem:
             sheet.note("document/contradiction", "file", problem)
@@ -132,6 +132,8 @@ def _ranks(report: CollectiveReport, sheet: Sheet) -> None:
         return
     sheet.number("node", "ranks", report.ranks, "count")
     sheet.number("node", "nodes", len(report.hosts), "count")
+    if len(report.devices) != report.ranks and 2 * len(report.devices) > report.ranks:
+        sheet.note("row/missing", "file", f"{len(report.devices)} of {report.ranks} ranks are listed")
     if report.ranks == 1:
         sheet.note("invalid/one-rank", "node", "one rank talks to nobody: nothing crossed a link")
 

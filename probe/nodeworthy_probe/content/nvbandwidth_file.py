@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 
 from nodeworthy_probe.parsers import nvbandwidth
+from nodeworthy_probe.parsers.json_document import find_document, mapping, sequence
 from nodeworthy_probe.parsers.nvbandwidth import BandwidthReport, Testcase
 
+from .documents import uneven
 from .sheet import Sheet
 
 TOOL = "nvbandwidth"
@@ -37,6 +39,18 @@ def read(text: str, sheet: Sheet) -> None:
     for case in report.testcases:
         _case(case, without_sums, sheet)
     _waived(report, sheet)
+    _fields(text, sheet)
+
+
+def _fields(text: str, sheet: Sheet) -> None:
+    """In the JSON form every test that passed has the same fields, and its unit in its description."""
+    document = find_document(text, "nvbandwidth") if '"nvbandwidth"' in text else ""
+    cases = sequence(mapping(mapping(document).get("nvbandwidth")).get("testcases"))
+    passed = [mapping(case) for case in cases if mapping(case).get("status") == "Passed"]
+    uneven(sheet, {str(case.get("name")): set(case) for case in passed}, "the field")
+    for case in passed:
+        if not re.search(r"\((?:GB/s|ns)\)", str(case.get("bandwidth_description"))):
+            sheet.note("value/unit", str(case.get("name")), str(case.get("bandwidth_description")))
 
 
 def _waived(report: BandwidthReport, sheet: Sheet) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from .documents import note_duplicates, note_gaps, plain_lines
+from .guards import torn_end
 from .nvidia_topology import topology
 from .sheet import Sheet
 
@@ -64,9 +65,11 @@ def _nvlink(lines: list[str], sheet: Sheet) -> None:
             if int(link[1][:4]) in links[gpu]:
                 sheet.note("document/duplicate", gpu, f"link {link[1]} is there twice")
             links[gpu][int(link[1][:4])] = link[2]
-        elif line.strip():
+        elif re.match(r"\s+\S|GPU", line):
             sheet.note("row/unreadable", gpu or "file", f"a line cannot be read: {line[:80]}")
     most = max((len(own) for own in links.values()), default=0)
+    if len(links) == 1:
+        sheet.note("row/missing", "file", "one GPU with NVLinks and nothing that they could lead to")
     for component, own in links.items():
         _gpu_links(component, own, most, sheet)
 
@@ -96,6 +99,9 @@ def _table(text: str, lines: list[str], sheet: Sheet) -> None:
     head = _TABLE_HEAD.search(text)
     sheet.version = head[2] if head else None
     gpus: list[int] = []
+    seconds = sum(bool(_TABLE_SECOND.match(line.strip())) for line in lines)
+    if seconds > sum(bool(_TABLE_FIRST.match(line.strip())) for line in lines):
+        sheet.note("row/missing", "file", "a GPU's second line has no first")
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
         if first := _TABLE_FIRST.match(line.strip()):
             gpus.append(int(first["gpu"][:4]))
@@ -135,6 +141,7 @@ def _table_gpu(first: re.Match[str], second: re.Match[str] | None, line: str, sh
 
 def _lspci(lines: list[str], sheet: Sheet) -> None:
     sheet.tool = "lspci"
+    torn_end("\n".join(lines), sheet)
     devices = [found for line in lines if (found := _LSPCI.match(line.strip()))]
     note_duplicates(sheet, [device["address"] for device in devices], "the address")
     gpus = [device for device in devices if device["class"] in _GPU_CLASSES]
@@ -151,7 +158,7 @@ def _lspci(lines: list[str], sheet: Sheet) -> None:
     for line in lines:
         if "LnkSta:" in line and re.search(r"Width x\d+ \(downgraded\)", line):
             sheet.note("hardware/pcie-width", "node", line)
-        elif re.match(r"^\S", line) and not _LSPCI.match(line.strip()):
+        elif re.match(r"^[0-9a-f]{2,4}[:.]", line) and not _LSPCI.match(line.strip()):
             sheet.note("row/unreadable", "file", f"a line cannot be read: {line[:80]}")
     if not gpus:
         sheet.note("hardware/no-gpu", "node", "no GPU is listed")

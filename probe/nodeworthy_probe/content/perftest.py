@@ -24,6 +24,16 @@ _SETTING = re.compile(
     r"(Mtu|Link type|Transport type|Connection type|Number of qps|Device|GID index|rdma_cm QPs)\s*:\s*(\S+)"
 )
 _FAILED = re.compile(r"(?:Couldn't|Unable to|Failed to|failed to|cannot|Completion with error|syndrom).*")
+_EACH_RUN = (
+    "Mtu",
+    "Link type",
+    "Number of qps",
+    "Connection type",
+    "Device ",
+    "local address",
+    "remote address",
+    "#bytes",
+)
 _BYTES = {"MB/sec": 2**20, "MiB/sec": 2**20, "GB/sec": 2**30, "Gb/sec": 125_000_000, "Mb/sec": 125_000}
 
 
@@ -37,6 +47,8 @@ def read(text: str, sheet: Sheet) -> None:
     for line in lines:
         if found := _COLUMNS.match(line):
             columns = _UNIT.findall(found[1])
+            if len(columns) > 2 and (columns[0] != columns[1] or (columns[2] != "Mpps" and columns[0] != "usec")):
+                sheet.note("value/unit", "file", f"the columns have different units: {columns}")
             if columns and columns[0] not in _BYTES and columns[0] != "usec":
                 sheet.note("value/unit", "file", f"the unit {columns[0]} is none of perftest")
         elif re.match(r"^\s*\d+\s+\d+\s", line) and columns:
@@ -46,6 +58,9 @@ def read(text: str, sheet: Sheet) -> None:
         elif found := _FAILED.search(line):
             sheet.note("tool/failed", "node", found[0])
     _settings(text, sheet)
+    for word in _EACH_RUN:
+        if len(re.findall(rf"(?<!\w){word}", text)) < heads:
+            sheet.note("row/missing", "file", f"{word} is missing for a run")
     _repeats([row for row in bandwidths + latencies if row], heads, sheet)
     _bandwidth([row for row in bandwidths if row], columns, sheet)
     _latency([row for row in latencies if row], sheet)
@@ -84,6 +99,8 @@ def _settings(text: str, sheet: Sheet) -> None:
 
 
 def _repeats(rows: list[tuple[float, ...]], heads: int, sheet: Sheet) -> None:
+    if 0 < len(rows) < heads:
+        sheet.note("row/missing", "node", f"{heads} runs and {len(rows)} rows of results")
     for size, count in Counter(row[0] for row in rows).items():
         if count > max(heads, 1):
             sheet.note("document/duplicate", "node", f"{size:.0f} bytes has {count} rows in {heads} runs")

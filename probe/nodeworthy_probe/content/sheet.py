@@ -80,7 +80,7 @@ class Sheet:
     def note(self, code: str, component: str, line: str, **details: Any) -> None:
         """Add a note; the same one twice is one."""
         known = {name: details.pop(name, None) for name in ("severity", "category")}
-        note = Note(code, component, line.strip()[:600], known["severity"], known["category"], details)
+        note = Note(code, component, line.strip()[:1200], known["severity"], known["category"], details)
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(note)
 

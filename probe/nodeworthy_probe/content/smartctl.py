@@ -20,6 +20,8 @@ _NVME = (("critical_warning", ("critical_warning",), "bits"), ("available_spare"
          ("percentage_used", ("percentage_used", "percent_used"), "%"), ("media_errors", ("media_errors",), "count"),
          ("num_err_log_entries", ("num_err_log_entries",), "count"), ("power_on_hours", ("power_on_hours",), "h"),
          ("unsafe_shutdowns", ("unsafe_shutdowns",), "count"), ("temperature", ("temperature",), "C"))  # fmt: skip
+_NVME_ALSO = ("data_units_read", "data_units_written", "controller_busy_time", "power_cycles", "warning_temp_time",
+              "critical_comp_time")  # fmt: skip
 _ATA_COUNTS = {
     5: "reallocated_sectors",
     187: "reported_uncorrectable",
@@ -109,6 +111,9 @@ def _nvme(component: str, log: dict[str, Any], sheet: Sheet) -> None:
             continue
         values[metric] = number - 273 if metric == "temperature" and number > _KELVIN else number
         sheet.number(component, metric, values[metric], unit)
+    for key in _NVME_ALSO:
+        if key not in log:
+            sheet.note("row/missing", component, f"{key} is missing")
     spare, threshold = values.get("available_spare", 100), values.get("available_spare_threshold", 0)
     if values.get("critical_warning"):
         sheet.note("hardware/critical-warning", component, f"critical warning {values['critical_warning']:#x}")

@@ -64,8 +64,19 @@ def _cpu_end(text: str, sheet: Sheet) -> None:
     requested, counted = (re.search(rf"Number of Threads {word} = (\d+)", text) for word in ("requested", "counted"))
     if counted:
         sheet.number("cpu", "threads", counted[1], "count")
+    if not counted and "Threads" in text:
+        sheet.note("row/missing", "file", "the number of threads is missing")
     if bool(requested) != bool(counted) or (requested and counted and requested[1] != counted[1]):
         sheet.note("document/contradiction", "file", "the threads requested and counted differ")
+    for words in (
+        "Array size =",
+        "Memory per array =",
+        "Total memory required =",
+        "Each kernel will be executed",
+        "clock ticks",
+    ):
+        if words not in text:
+            sheet.note("row/missing", "file", f"the line {words} is missing")
     if re.search(r"Failed Validation", text):
         sheet.note("correctness/wrong", "cpu", "the solution does not validate")
     elif "Solution Validates" not in text:

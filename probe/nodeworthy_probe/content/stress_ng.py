@@ -71,6 +71,9 @@ def _log_end(text: str, ran: list[str], wanted: list[str], sheet: Sheet) -> None
         sheet.note("row/missing", "file", "the header of the metrics is missing")
     if not re.search(r"(?:un)?successful run completed in [\d.]+", text):
         sheet.note("document/cut", "file", "the closing line is missing")
+    for words in ("available CPU time", "user time ", "system time ", "total time ", "load average", "run time:"):
+        if "stress-ng: metrc:" in text and words not in text:
+            sheet.note("row/missing", "file", f"the line {words.strip()} is missing")
     if "dispatching hogs" not in text:
         sheet.note("row/missing", "file", "the line that names the stressors is missing")
 

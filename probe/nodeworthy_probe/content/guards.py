@@ -1,0 +1,49 @@
+"""What makes any file doubtful, whatever its kind: words that are no numbers, lines written twice.
+
+Logs are open stretches in which both may be harmless; they have their own readers' rules.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from .sheet import Sheet
+
+_LOGS = frozenset({"dmesg", "fabric-manager"})
+_REPEATING = frozenset({"gpu-burn", *_LOGS})
+_NOT_A_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?(?:nan|NaN|NAN|Infinity|[-+]inf)(?![A-Za-z_])")
+_NOISE = re.compile(
+    r"^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ \S+:|(?:INFO|WARN|WARNING|DEBUG|NOTICE)\b|"
+    r"Forwarding from |Handling connection for |[EIW]\d{4} \d\d:)[^\n]*\n",
+    re.MULTILINE,
+)
+_TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
+_TELLING = re.compile(r"^(?=.*\d)(?=.*[A-Za-z])|^(?:[^A-Za-z]*[A-Za-z]){6}")
+_ONLY_A_VALUE = re.compile(r'^\s*"[^"]*",?$|^Waived')
+
+
+def guard(kind: str, text: str, sheet: Sheet) -> None:
+    """Add the notes."""
+    if kind not in _LOGS and (found := _NOT_A_NUMBER.search(text)):
+        line = text[text.rfind("\n", 0, found.start()) + 1 :].split("\n", 1)[0]
+        sheet.note("value/not-a-number", "file", line.strip()[:120])
+    if kind in _REPEATING:
+        return
+    pairs = (first for first, second in pairwise(text.splitlines()) if first == second)
+    twice = [line for line in pairs if _TELLING.match(line) and not _ONLY_A_VALUE.match(line)]
+    if twice:
+        sheet.note("document/duplicate", "file", f"a line is there twice: {twice[0].strip()[:100]}")
+
+
+def without_noise(kind: str, text: str) -> str:
+    """The text without trailing spaces and without what some other program logged between its lines."""
+    return text if kind in _LOGS else _TRAILING.sub("", _NOISE.sub("", text))
+
+
+def torn_end(text: str, sheet: Sheet) -> None:
+    """A note if the last line has no end and ends like no other line."""
+    lines = text.split("\n")
+    last = lines[-1].split()
+    if last and not any((len(words), words[-2:]) == (len(last), last[-2:]) for words in map(str.split, lines[:-1])):
+        sheet.note("document/cut", "file", "the output stops in the middle of a line")
