@@ -41,12 +41,12 @@ class Running:
         wait_for_dag(self.api, "bring_up")
         return self.api.trigger("bring_up", conf)
 
-    def bring_up(self, *, patience_seconds: float = 280, **conf: object) -> tuple[str, str]:
+    def bring_up(self, *, patience_seconds: float = 540, **conf: object) -> tuple[str, str]:
         """Run bring_up to its end and return (run id, state)."""
         run = self.trigger(**conf)
         return run, self.wait(run, patience_seconds=patience_seconds)
 
-    def wait(self, run: str, *, patience_seconds: float = 280) -> str:
+    def wait(self, run: str, *, patience_seconds: float = 540) -> str:
         """Return the state in which a bring_up ended."""
         return self.api.wait("bring_up", run, patience_seconds=patience_seconds)
 
@@ -70,7 +70,7 @@ class Running:
         body = {"dag_run_id": run, "only_failed": True, "dry_run": False, "reset_dag_runs": True}
         self.api.post("/dags/bring_up/clearTaskInstances", body)
 
-    def until(self, what: str, look: Callable[[], Any], *, patience_seconds: float = 90) -> Any:
+    def until(self, what: str, look: Callable[[], Any], *, patience_seconds: float = 240) -> Any:
         """Return the first true answer of `look`; TimeoutError that names what never came."""
         deadline = time.monotonic() + patience_seconds
         while not (found := look()):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.end_to_end.running import Running
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 APPROVED, REFUSED, MARKED = "spare-1", "spare-2", "spare-3"
 WHY_NOT = "no hands in the hall today"

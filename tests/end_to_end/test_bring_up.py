@@ -10,7 +10,7 @@ from stack.demo import wait_for_dag
 from stack.rest import FINISHED
 from tests.end_to_end.running import Running, counted_once
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 HEALTHY = ("gpu-a01", "gpu-a02", "gpu-a04", "gpu-a05", "gpu-a07")
 REFUSED = {"gpu-a03": "inventoried", "gpu-a06": "quarantined", "gpu-a08": "conformant"}

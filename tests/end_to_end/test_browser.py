@@ -10,7 +10,11 @@ import pytest
 from stack.browser import Page, browser, executable
 from tests.end_to_end.running import Running
 
-pytestmark = [pytest.mark.live, pytest.mark.skipif(executable() is None, reason="no Chromium is installed")]
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(executable() is None, reason="no Chromium is installed"),
+]
 
 
 PRESS = """

@@ -19,7 +19,7 @@ from tests.end_to_end.fleet import CRASH_NODES
 from tests.end_to_end.killer import Blow, Killer
 from tests.end_to_end.running import Running, counted_once
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 NODES = CRASH_NODES[:8]
 SAYS = {"firmware-update": "items", "reset": "reset_type", "boot-override": "uri"}
@@ -71,7 +71,6 @@ def struck(running: Running) -> list[Blow]:
     return hit
 
 
-@pytest.mark.timeout(600)
 def test_every_step_was_struck(struck: list[Blow]) -> None:
     """A test that kills nothing shows nothing: at least one blow hit a living worker of each step."""
     assert {blow.step for blow in struck} == {blow.step for blow in BLOWS}

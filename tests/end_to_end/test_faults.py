@@ -9,7 +9,7 @@ from tests.end_to_end.faults import BORNE, EXPECTED
 from tests.end_to_end.fleet import HEALTHY_IN_WAVE
 from tests.end_to_end.running import Running, counted_once
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,6 @@ def test_the_wave_has_a_node_for_every_fault() -> None:
     assert set(EXPECTED) | set(BORNE) == set(catalogue())
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("fault", sorted(EXPECTED))
 def test_a_faulty_node_is_refused_for_its_own_reason(running: Running, wave: str, fault: str) -> None:
     """The node's reason names what is wrong, and the node stands where that was found."""

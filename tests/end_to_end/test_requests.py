@@ -9,7 +9,7 @@ import pytest
 from tests.end_to_end.running import Running
 from tests.end_to_end.test_approvals import ROBOT_PATIENCE_SECONDS, answer, park
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 HELD_BY_A_RUN, FREE, ON_HOLD = "spare-4", "spare-5", "spare-6"
 
