@@ -1,0 +1,151 @@
+"""Who spoils a collective over many nodes: group tests instead of pairs.
+
+Each domain (rack, NVLink clique) is tested as one group, all in parallel; a group that fails is halved until single
+nodes are left, small groups padded with nodes that are known to be good; each suspect is confirmed with a partner that
+it was not tested with before. A node is to blame only when it fails with a good partner; a group whose halves all pass
+has a fault between them (a cable, a switch port), which is reported as such and blames no node.
+
+Nothing is run here: `Screening` says which groups to test next and takes in the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, sqrt
+
+Group = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One group to test: the nodes that are asked about, and the good ones that pad the group."""
+
+    suspects: Group
+    padding: Group = ()
+
+    @property
+    def nodes(self) -> Group:
+        """All nodes of the collective, in order."""
+        return self.suspects + self.padding
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What screening found: culprits by name, groups that fail only as a whole, and how much it took."""
+
+    culprits: Group
+    between: tuple[Group, ...]
+    tests: int
+    rounds: int
+    unconfirmed: Group = ()
+    """Suspects for whom no good partner was left."""
+
+
+def domains(nodes: Sequence[str], labels: Mapping[str, str]) -> tuple[Group, ...]:
+    """Return the first groups: by topology label; nodes without one in groups of about the root of their number."""
+    labelled: dict[str, list[str]] = {}
+    for node in nodes:
+        if labels.get(node):
+            labelled.setdefault(labels[node], []).append(node)
+    rest = [node for node in nodes if not labels.get(node)]
+    size = max(2, ceil(sqrt(len(rest))))
+    unlabelled = [tuple(rest[first : first + size]) for first in range(0, len(rest), size)]
+    return (*(tuple(group) for group in labelled.values()), *unlabelled)
+
+
+@dataclass
+class Screening:
+    """The search. Ask `next_round`, run the trials, `take` the answers, until `next_round` is empty.
+
+    `smallest` is the least number of nodes that the collective needs; groups below it are padded. `known_good` are
+    nodes that passed elsewhere; every node of a group that passes becomes one.
+    """
+
+    groups: Sequence[Group]
+    known_good: Iterable[str] = ()
+    smallest: int = 2
+    _good: dict[str, None] = field(init=False)
+    _partners: dict[str, set[str]] = field(init=False, default_factory=dict)
+    _next: list[Trial] = field(init=False)
+    _halves: dict[Group, tuple[Group, Group]] = field(init=False, default_factory=dict)
+    _passed: set[Group] = field(init=False, default_factory=set)
+    _confirming: set[str] = field(init=False, default_factory=set)
+    _culprits: list[str] = field(init=False, default_factory=list)
+    _unconfirmed: list[str] = field(init=False, default_factory=list)
+    _waiting: list[Group] = field(init=False, default_factory=list)
+    tests: int = field(init=False, default=0)
+    rounds: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self._good = dict.fromkeys(self.known_good)
+        self._next = []
+        self._waiting = list(self.groups)
+
+    def next_round(self) -> tuple[Trial, ...]:
+        """Return the trials that can run side by side now: no node stands in two of them. Empty when all is known."""
+        if not self._next:
+            self._plan()
+        return tuple(self._next)
+
+    def take(self, passed: Sequence[bool]) -> None:
+        """Take in the answers of the last round, in order. ValueError for another number of answers than trials."""
+        trials, self._next = self._next, []
+        if len(passed) != len(trials):
+            raise ValueError(f"{len(trials)} groups were to be tested, {len(passed)} answers came.")
+        self.tests, self.rounds = self.tests + len(trials), self.rounds + 1
+        for trial, good in zip(trials, passed, strict=True):
+            for node in trial.suspects:
+                self._partners.setdefault(node, set()).update(set(trial.nodes) - {node})
+            self._settle(trial, good)
+
+    def outcome(self) -> Outcome:
+        """Return what is known so far."""
+        between = tuple(group for group, halves in self._halves.items() if set(halves) <= self._passed)
+        return Outcome(tuple(self._culprits), between, self.tests, self.rounds, tuple(self._unconfirmed))
+
+    def _settle(self, trial: Trial, good: bool) -> None:
+        group = trial.suspects
+        if good:
+            self._passed.add(group)
+            self._confirming -= set(group)
+            self._good.update(dict.fromkeys(group))
+        elif len(group) > 1:
+            middle = (len(group) + 1) // 2
+            self._halves[group] = (group[:middle], group[middle:])
+            self._waiting += self._halves[group]
+        elif group[0] in self._confirming:
+            self._confirming.discard(group[0])
+            self._culprits.append(group[0])
+        else:
+            self._confirming.add(group[0])
+            self._waiting.append(group)
+
+    def _plan(self) -> None:
+        """Form as many trials as the good nodes can pad; what finds no partner waits for the next round."""
+        free = [node for node in self._good if node not in self._culprits]
+        left: list[Group] = []
+        for group in self._waiting:
+            padding = self._padding(group, free)
+            if padding is None:
+                left.append(group)
+                continue
+            free = [node for node in free if node not in padding]
+            self._next.append(Trial(group, padding))
+        self._waiting = left
+        if not self._next and left:
+            self._give_up(left)
+
+    def _padding(self, group: Group, free: Sequence[str]) -> Group | None:
+        missing = max(0, self.smallest - len(group))
+        if not missing:
+            return ()
+        met = (
+            set().union(*(self._partners.get(node, set()) for node in group)) if group[0] in self._confirming else set()
+        )
+        strangers = [node for node in free if node not in met and node not in group]
+        return tuple(strangers[:missing]) if len(strangers) >= missing else None
+
+    def _give_up(self, left: list[Group]) -> None:
+        self._unconfirmed += [node for group in left for node in group]
+        self._waiting = []
