@@ -33,6 +33,9 @@ MONTH: Final = timedelta(days=30)
 NEWS: Final = 0.1
 """A group from which chance brings fewer suspects than this until an incident would end: any new one is news."""
 
+SEVERAL: Final = 4
+"""More causes than this at once are one that nobody has named: the whole fleet's."""
+
 FLEET: Final = "fleet"
 TOGETHER: Final = "together"
 DIMENSIONS: Final = ("rack", "switch", "psu", "batch", "rollout", "firmware_set", "image", TOGETHER, FLEET)
@@ -162,13 +165,14 @@ def evaluate(
     """
     left = _latest(suspects)
     found: list[Finding] = []
-    while True:
-        tripped = _tripped(left, population, rules, now)
-        if not tripped:
-            return tuple(found)
+    everybody = [one for one in _tripped(left, population, rules, now) if one.cause in EVERYBODY]
+    while tripped := _tripped(left, population, rules, now):
         total = len({node for one in tripped for node in one.nodes})
         found.append(_narrowest(tripped, population, total))
         left = [suspect for suspect in left if suspect.node not in found[-1].nodes]
+    if len(found) > SEVERAL and everybody:
+        return (max(everybody, key=lambda one: len(one.nodes)),)
+    return tuple(found)
 
 
 def needed(cause: Cause, population: Mapping[Cause, int], rules: BrakeRules) -> int:

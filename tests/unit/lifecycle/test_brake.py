@@ -66,6 +66,13 @@ def test_two_racks_without_anything_in_common_are_two_causes() -> None:
     assert {one.cause.value for one in found} == {"rack-7", "rack-2"}
 
 
+def test_a_hall_that_fails_is_one_incident() -> None:
+    """Every node of six racks under six switches: not six causes but the fleet's."""
+    half = tuple(node for node in NODES if any(Cause("rack", f"rack-{at}") in CAUSES[node] for at in range(0, 12, 2)))
+    (found,) = evaluate(suspects(half, timedelta(seconds=1)), POPULATION, RULES, NOW)
+    assert (found.cause.dimension, len(found.nodes)) == (TOGETHER, 96)
+
+
 def test_one_moment_in_many_racks_is_a_cause() -> None:
     """Four nodes of four racks in the same two minutes, seen an hour's evaluation later, were hit together."""
     apart = tuple(node for node in NODES if node.endswith("-01"))[::4]

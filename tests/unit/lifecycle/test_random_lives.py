@@ -10,7 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification
 from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.lifecycle.budget import Absence
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal, advance
+from nodeworthy.lifecycle.policy import Policy
 from nodeworthy.lifecycle.records import Answer, Hold
 from nodeworthy.lifecycle.table import Lifecycle
 
@@ -19,7 +21,9 @@ from tests.unit.lifecycle.tables import shipped
 LIFECYCLE = Lifecycle.from_document(shipped())
 EVENTS = sorted({row.event for row in LIFECYCLE.transitions})
 PROOF = {key: "seen" for row in LIFECYCLE.transitions for key in row.proof}
+POLICY = Policy.from_document({"pool": "p", "actions": {"drain": "auto"}, "budgets": {"pool": 1}})
 START = datetime(2026, 12, 1, tzinfo=UTC)
+ABSENCE = Absence("n1", 1, False, "fault", START)
 DOSSIER = EvidenceReference("dossier.json", "0" * 64, 1)
 
 
@@ -77,6 +81,8 @@ class Life(RuleBasedStateMachine):
             certificate_expires=self.certificate,
             holds=tuple(self.holds),
             answers=tuple(self.answers),
+            absence=None if LIFECYCLE.milestone(self.milestone).schedulable else ABSENCE,
+            policy=POLICY,
         )
         outcome = advance(LIFECYCLE, self.milestone, event, facts)
         if isinstance(outcome, Moved):
