@@ -13,6 +13,7 @@ from nodeworthy.evidence.inventory import Component, Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
+from nodeworthy.lifecycle.budget import Absence
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal, advance
 from nodeworthy.lifecycle.policy import Action
@@ -31,6 +32,7 @@ class MemoryLedger:
         self._records: dict[str, NodeRecord] = {}
         self._leases: dict[str, Lease] = {}
         self._effects: list[Effect] = []
+        self._absences: dict[str, Absence] = {}
         self._nonces: dict[tuple[str, int, str], tuple[int, str]] = {}
         self._results: list[tuple[str, StoredResult]] = []
         self._judgements: list[tuple[int, Judgement]] = []
@@ -117,6 +119,7 @@ class MemoryLedger:
             certificate_expires=certificate[1] if certificate else None,
             holds=self.holds(lease.node),
             answers=tuple(a for node, episode, a in self._approvals if (node, episode) == (lease.node, lease.episode)),
+            absence=self._absence(lease),
         )
         moved = advance(self._lifecycle, record.milestone, event, known)
         if isinstance(moved, Refusal):
@@ -124,7 +127,15 @@ class MemoryLedger:
         if moved.changed:
             self._records[lease.node] = replace(record, milestone=moved.to, row_version=record.row_version + 1)
             self.moves.append((event, dict(facts)))
+            if self._lifecycle.milestone(moved.to).schedulable:
+                self._absences.pop(lease.node, None)
         return moved
+
+    def _absence(self, lease: Lease) -> Absence | None:
+        """Return the absence that was taken, or that of a node which stands in trouble. No budget limits it here."""
+        fault = Absence(lease.node, lease.episode, False, "fault", self._clock.now())
+        in_trouble = self._lifecycle.milestone(self._records[lease.node].milestone).phase in ("trouble", "repair")
+        return self._absences.get(lease.node) or (fault if in_trouble else None)
 
     def due(self, node: str) -> Due | None:
         """Return the milestone under the number of its row."""
@@ -145,6 +156,9 @@ class MemoryLedger:
         for effect in self._effects:
             if (effect.node, effect.episode, effect.kind, effect.key) == (lease.node, lease.episode, kind, key):
                 return effect
+        if absence is not None and self._lifecycle.milestone(self._records[lease.node].milestone).schedulable:
+            taken = Absence(lease.node, lease.episode, True, absence[1], self._clock.now())
+            self._absences.setdefault(lease.node, taken)
         number = len(self._effects) + 1
         effect = Effect(
             f"effect-{number}", lease.node, lease.episode, kind, key, "intended", self._clock.now(), dict(detail), {}

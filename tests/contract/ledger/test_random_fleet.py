@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -32,6 +33,8 @@ PROOF = {key: "seen" for row in LIFECYCLE.transitions for key in row.proof}
 RACKS = {"s1": "r1", "s2": "r1", "s3": "r2", "spare": "r2", "new": "r2"}
 SERVING = ("s1", "s2", "s3")
 NODES = tuple(RACKS)
+BRAKE = {"window": "PT2H", "together": "PT1H", "gpu_days_per_fault": 2111, "gpus_per_node": 8, "tolerated_factor": 1}
+BRAKE |= {"false_trips_per_month": 0.1, "at_least": 2, "clear_after": "PT2H"}
 LIFETIME = timedelta(hours=4)
 
 
@@ -94,7 +97,7 @@ class Fleet(RuleBasedStateMachine):
 
     def _policy(self, pool: str) -> Policy:
         actions = {"drain": self.mode, "reset": "auto"}
-        return Policy.from_document({"pool": pool, "actions": actions, "budgets": self.limits})
+        return Policy.from_document({"pool": pool, "actions": actions, "budgets": self.limits, "brake": BRAKE})
 
     # -- what happens
 
@@ -178,6 +181,13 @@ class Fleet(RuleBasedStateMachine):
         """The policy changes."""
         self.limits, self.mode = {"pool": pool, "rack": rack}, mode
 
+    @rule()
+    def watch(self) -> None:
+        """The brake is evaluated; a person may end what it found."""
+        with self._may_fail():
+            for incident in self.ledger.evaluate_brake()[1:]:
+                self.ledger.clear_incident(incident.number, who="ada", why="looked")
+
     @rule(readings=st.integers(0, 6))
     def next_call_dies(self, readings: int) -> None:
         """One of the next readings of the clock kills whoever reads it."""
@@ -253,6 +263,8 @@ class Fleet(RuleBasedStateMachine):
                 assert len(after) <= self.limits["pool"]
                 assert len(beside) <= self.limits["rack"]
                 assert self.mode != "observe"
+                with self._steady():
+                    assert self.ledger.brake_state() == ()
 
     @contextmanager
     def _may_fail(self) -> Iterator[list[str]]:
@@ -278,5 +290,14 @@ class Fleet(RuleBasedStateMachine):
 
 TestFleet = Fleet.TestCase
 TestFleet.settings = settings(
-    max_examples=12, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=10, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+@pytest.mark.long
+class TestManyFleets(Fleet.TestCase):  # type: ignore[misc, name-defined]
+    """The same over many more lives."""
+
+    settings = settings(
+        max_examples=300, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
+    )
