@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from nodeworthy.procedures.judge_wave import Judging
     from nodeworthy.procedures.learn import Teaching
     from nodeworthy.procedures.upkeep import House
+    from nodeworthy.procedures.watch import BrakeKeeper
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BMC_CONNECTION = "nodeworthy_bmc"
@@ -100,6 +101,11 @@ class Wiring:
     @property
     def book(self) -> BaselineBook:
         """The same database, as the memory of learnt baselines."""
+        return self._sql
+
+    @property
+    def brake(self) -> BrakeKeeper:
+        """The same database, as the memory of incidents."""
         return self._sql
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EVERY = timedelta(minutes=5)
 LONGEST = timedelta(minutes=20)
-DUTIES = ("settle", "deadlines", "reconcile", "verify", "retention")
+DUTIES = ("settle", "deadlines", "reconcile", "watch", "verify", "retention")
 
 
 class Duty(BaseOperator):
@@ -92,9 +92,18 @@ def _duties() -> Mapping[str, Callable[[House], str]]:
         "settle": settle,
         "deadlines": deadlines,
         "reconcile": reconcile,
+        "watch": _watch,
         "verify": lambda house: f"{verify(house, EVERY)} {_checkpoint(house)}",
         "retention": retention,
     }
+
+
+def _watch(house: House) -> str:
+    """Evaluate the brake: incidents open, grow and end."""
+    from nodeworthy.procedures.watch import watch
+    from nodeworthy.wiring import wiring
+
+    return watch(wiring().brake, house.work.say)
 
 
 def _checkpoint(house: House) -> str:
