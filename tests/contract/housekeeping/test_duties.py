@@ -1,0 +1,203 @@
+"""Deadlines act, dead runs are settled and told, the audit is verified, evidence leaves only when nothing needs it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from nodeworthy.errors import Permanent
+from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.lifecycle.records import Hold
+from nodeworthy.procedures.deadlines import deadlines
+from nodeworthy.procedures.retention import retention
+from nodeworthy.procedures.settle import settle
+from nodeworthy.procedures.verify import verify
+
+from tests.contract.housekeeping.conftest import Keeper
+from tests.contract.ledger.support import judgement, node, qualification
+
+FIVE_MINUTES = timedelta(minutes=5)
+
+
+def free(keeper: Keeper, milestone: str, name: str = "n1") -> None:
+    """Bring a node to a milestone and let go of it."""
+    lease = keeper.bench.take(name)
+    keeper.bench.bring(lease, milestone)
+    keeper.bench.ledger.release(lease, close=False)
+
+
+def test_a_deadline_takes_its_next_step_once(keeper: Keeper) -> None:
+    """`validation_booted` has two days, then `quarantine`; the second run finds nothing to do."""
+    free(keeper, "validation_booted")
+    keeper.pass_(hours=47)
+    assert deadlines(keeper.house()).startswith("0 nodes")
+    keeper.pass_(hours=1)
+    assert "1 led to their next step" in deadlines(keeper.house())
+    assert keeper.bench.milestone() == "quarantined"
+    assert "longer than 2 days" in keeper.bench.reason()
+    assert deadlines(keeper.house(run="housekeeping/2")).startswith("0 nodes")
+
+
+def test_a_deadline_that_only_a_person_can_answer_is_told_once(keeper: Keeper) -> None:
+    """`conformant` tells the operator after a day; when the node went on the notice is cleared."""
+    free(keeper, "conformant")
+    keeper.pass_(days=1)
+    deadlines(keeper.house())
+    deadlines(keeper.house(run="housekeeping/2"))
+    assert keeper.notices("deadline") == [
+        "n1 has been conformant since 2026-12-01 08:00 UTC, longer than 24 hours, and nobody works on it: look at its "
+        "last run, then run it again, repair it or retire it."
+    ]
+    lease = keeper.bench.take(run="run-2")
+    keeper.bench.ledger.advance(lease, "quarantine", {"reason": "broken"})
+    deadlines(keeper.house())
+    assert keeper.notices("deadline") == []
+
+
+def test_a_deadline_waits_for_the_run_that_works_on_the_node(keeper: Keeper) -> None:
+    """The holder is named and nothing is taken from it; once it is gone the step is taken."""
+    free(keeper, "validation_booted")
+    keeper.pass_(days=2)
+    lease = keeper.bench.take(run="run-2")
+    deadlines(keeper.house())
+    assert keeper.bench.milestone() == "validation_booted"
+    assert "held by run-2" in keeper.notices("deadline")[0]
+    keeper.bench.ledger.release(lease, close=False)
+    deadlines(keeper.house())
+    assert keeper.bench.milestone() == "quarantined"
+    assert keeper.notices("deadline") == []
+
+
+def test_a_held_spare_is_not_sent_to_requalification(keeper: Keeper) -> None:
+    """`requalify` is voluntary: its guard refuses while a person holds the node, and says who."""
+    free(keeper, "standby")
+    keeper.bench.ledger.hold(Hold("n1", "ada", "vendor visit", None, "automation"))
+    keeper.pass_(days=30)
+    deadlines(keeper.house())
+    assert keeper.bench.milestone() == "standby"
+    assert "held by ada until it is released: vendor visit" in keeper.notices("deadline")[0]
+    keeper.bench.ledger.release_hold("n1", who="ada")
+    deadlines(keeper.house())
+    assert keeper.bench.milestone() == "firmware_current"
+    assert keeper.bench.sql("SELECT kind FROM episodes WHERE closed_at IS NULL") == [("onboarding",)]
+
+
+def test_a_dead_run_is_told_until_somebody_takes_the_node_up(keeper: Keeper) -> None:
+    """Its lease is ended and the notice says what to do."""
+    keeper.bench.bring(keeper.bench.take(), "conformant")
+    keeper.pass_(hours=1)
+    settle(keeper.house())
+    assert keeper.notices("stranded") == [
+        "n1 stands at conformant since the run run-1 died (its lease ended 2026-12-01 09:00 UTC): clear that run's "
+        "failed tasks, or start a run with retry_of."
+    ]
+    keeper.bench.take(run="run-2")
+    settle(keeper.house())
+    assert keeper.notices("stranded") == []
+
+
+def test_what_nobody_can_tell_waits_for_a_person_and_is_never_sent_again(keeper: Keeper) -> None:
+    """No reader can prove this effect: unknown, told, and still told by the next run."""
+    lease = keeper.bench.take()
+    keeper.bench.ledger.intend(lease, "teleport", "x/1", {})
+    keeper.pass_(hours=1)
+    assert settle(keeper.house()) == "Effects that dead runs left open: 1 unknown."
+    assert settle(keeper.house()) == "Effects that dead runs left open: none was open."
+    assert len(keeper.notices("undecided")) == 1
+    assert "nobody can tell whether teleport x/1" in keeper.notices("undecided")[0]
+
+
+def test_a_world_that_does_not_answer_settles_nothing(keeper: Keeper) -> None:
+    """A silent BMC is no proof: the effect stays open for the next run."""
+    lease = keeper.bench.take()
+    keeper.bench.ledger.intend(lease, "reset", "provision/1", {"boot_id": "b1", "uid": "u1", "last_reset": None})
+    keeper.pass_(hours=1)
+    assert settle(keeper.house()) == "Effects that dead runs left open: 1 not readable."
+    assert keeper.bench.ledger.effects("n1")[0].status == "intended"
+
+
+def test_every_chain_is_verified_once_a_round(keeper: Keeper) -> None:
+    """Twelve runs of five minutes make an hour's round; the first one of a day takes the whole ledger."""
+    keeper.bench.ledger.import_fleet([node(f"n{number:02}") for number in range(30)])
+    assert verify(keeper.house(), FIVE_MINUTES).startswith("The audit of 30 of 30 nodes holds")
+    checked = 0
+    for _ in range(12):
+        keeper.pass_(minutes=5)
+        checked += int(verify(keeper.house(), FIVE_MINUTES).split()[3])
+    assert checked == 30
+
+
+def test_a_changed_row_fails_the_duty_and_stays_told(keeper: Keeper) -> None:
+    """It is met again in each round, and told with the next step."""
+    keeper.bench.take()
+    keeper.bench.sql("UPDATE audit SET detail = '{}' WHERE sequence = 2")
+    for _ in range(2):
+        with pytest.raises(Permanent, match="Stop all automation"):
+            verify(keeper.house(), FIVE_MINUTES)
+        keeper.pass_(days=1)
+    assert "was changed after it was written" in keeper.notices("audit")[0]
+
+
+def old_evidence(keeper: Keeper) -> None:
+    """An episode with a raw output, an inventory and a certificate, closed and qualified for thirty days."""
+    free(keeper, "standby")
+    for name in ("hardware-l1/bundle.tar.gz", "inventory-1.json", "certificate-1.json", "notes.txt"):
+        keeper.store.put(f"nodes/N1/1/{name}", name.encode())
+    keeper.bench.ledger.release(keeper.bench.take(run="run-2"), close=True)
+
+
+def test_evidence_is_only_named_until_the_rules_say_remove(keeper: Keeper) -> None:
+    """The shipped rules remove nothing."""
+    old_evidence(keeper)
+    keeper.pass_(days=401)
+    assert "1 files with 25 bytes would be removed" in retention(keeper.house())
+    assert len(keeper.store.files("nodes/N1")) == 4
+
+
+def test_evidence_leaves_by_its_class_and_its_audit_tells(keeper: Keeper) -> None:
+    """After 400 days the raw output, after 1095 the inventory; certificate and what no class names stay."""
+    keeper.rules = replace(keeper.rules, remove=True)
+    old_evidence(keeper)
+    keeper.pass_(days=400)
+    retention(keeper.house())
+    assert len(keeper.store.files("nodes/N1")) == 4
+    keeper.pass_(days=1)
+    retention(keeper.house())
+    assert sorted(keeper.store.files("nodes/N1")) == [
+        "nodes/N1/1/certificate-1.json",
+        "nodes/N1/1/inventory-1.json",
+        "nodes/N1/1/notes.txt",
+    ]
+    last = keeper.bench.ledger.history("n1")[-1]
+    assert last["action"] == "evidence removed"
+    assert last["detail"]["files"] == [{"path": "nodes/N1/1/hardware-l1/bundle.tar.gz", "size_bytes": 25}]
+    assert keeper.bench.ledger.verify_audit() == ()
+    keeper.pass_(days=695)
+    retention(keeper.house())
+    assert "nodes/N1/1/inventory-1.json" not in keeper.store.files("nodes/N1")
+
+
+def test_evidence_that_a_valid_qualification_rests_on_stays(keeper: Keeper) -> None:
+    """Whatever its age; and so does that of an open episode."""
+    keeper.rules = replace(keeper.rules, remove=True)
+    free(keeper, "validation_booted")
+    lease = keeper.bench.take(run="run-2")
+    long = qualification(lease, Scope.HARDWARE, keeper.bench.clock.now(), timedelta(days=5000))
+    keeper.bench.ledger.record_judgement(lease, judgement(lease, Scope.HARDWARE), long)
+    keeper.store.put("nodes/N1/1/bundle.tar.gz", b"raw")
+    keeper.bench.ledger.release(lease, close=True)
+    keeper.bench.take(run="run-3")
+    keeper.store.put("nodes/N1/2/bundle.tar.gz", b"raw")
+    keeper.pass_(days=4000)
+    retention(keeper.house())
+    assert sorted(keeper.store.files("nodes/N1")) == ["nodes/N1/1/bundle.tar.gz", "nodes/N1/2/bundle.tar.gz"]
+    keeper.pass_(days=1001)
+    retention(keeper.house())
+    assert sorted(keeper.store.files("nodes/N1")) == ["nodes/N1/2/bundle.tar.gz"]
+
+
+def test_evidence_is_looked_through_once_a_day(keeper: Keeper) -> None:
+    """Two runs, one look."""
+    retention(keeper.house())
+    assert "already" in retention(keeper.house(run="housekeeping/2"))
