@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import httpx
@@ -17,13 +18,27 @@ pytestmark = [
 ]
 
 
-PRESS = """
-[...document.querySelectorAll("button")].filter(button => button.innerText.trim() === "{name}").pop()?.click()
+PLACE = """
+(() => {
+  const found = [...document.querySelectorAll("button")].filter(button => button.innerText.trim() === "NAME").pop();
+  if (!found) return null;
+  found.scrollIntoView({block: "center"});
+  const box = found.getBoundingClientRect();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+})()
 """
 FORM = {
     "Which nodes": ("Nodes", "Rack", "Batch", "Retry of"),
     "How": ("Suite level", "Ask before risky steps"),
 }
+
+
+def press(page: Page, name: str) -> None:
+    """Press a button with the mouse, as a person does: some parts of the UI ignore a scripted click."""
+    time.sleep(0.5)
+    x, y = page.evaluate(PLACE.replace("NAME", name))
+    for kind in ("mousePressed", "mouseReleased"):
+        page.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +66,10 @@ def test_the_grid_shows_the_run_and_its_steps(running: Running, page: Page, run:
 def test_the_trigger_form_asks_for_nodes_and_for_how(running: Running, page: Page) -> None:
     """The form shows the two sections of the parameters with their titles."""
     page.open(f"{running.stack.layout.url}/dags/bring_up", until="Trigger")
-    page.evaluate(PRESS.format(name="Trigger"))
+    press(page, "Trigger")
     for section, questions in FORM.items():
         running.until(section, lambda section=section: section in page.text())
-        page.evaluate(PRESS.format(name=section))
+        press(page, section)
         for words in questions:
             running.until(words, lambda words=words: words in page.text(), patience_seconds=20)
 
