@@ -7,6 +7,7 @@ may mark a task a success.
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import PurePosixPath
 from typing import Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
@@ -17,6 +18,8 @@ from nodeworthy.tasks.approval import APPROVE, REASON, REFUSE
 from nodeworthy.tasks.steps import LEASE_LIFETIME, run_of, say_reason, sentences
 
 PROPOSE = "propose"
+EVIDENCE = "/nodeworthy/evidence"
+"""Where our pages in the Airflow UI show the evidence store."""
 PARAMS = {
     "sku": Param("", type="string", minLength=1, title="SKU", description="The SKU whose results are learnt from."),
     "again": Param(
@@ -69,7 +72,7 @@ class ProposeBaselines(BaseOperator):
             "sku": version.sku,
             "number": version.number,
             "sentence": proposed.sentence,
-            "page": proposed.page,
+            "page": f"{EVIDENCE}/{PurePosixPath(version.evidence.path).parent}/page.html",
             "sha256": version.sha256,
         }
 
