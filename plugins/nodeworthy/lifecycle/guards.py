@@ -152,6 +152,10 @@ VOLUNTARY: Final[tuple[Guard, ...]] = (policy_allows, automation_allowed, brake_
 """What is asked, in this order, before a serving node is taken out by our own will: allow, wait until, or refuse."""
 
 
+OWN_WILL: Final = frozenset(guard.__name__ for guard in VOLUNTARY if guard is not automation_allowed)
+"""Guards that mark a row as voluntary: a node that leaves service by it is absent by our own will."""
+
+
 def first_refusal(guards: Iterable[Guard], facts: Facts, row: Transition) -> Refusal | None:
     """Ask guards in order and return the first reason; None when all allow it."""
     return next((refusal for guard in guards if (refusal := guard(facts, row)) is not None), None)

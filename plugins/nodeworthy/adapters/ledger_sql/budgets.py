@@ -17,7 +17,7 @@ from nodeworthy.adapters.ledger_sql.incidents import Incidents
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.budget import Absence, Dimension, Group, room
-from nodeworthy.lifecycle.guards import VOLUNTARY, Facts, Refusal, brake_released, first_refusal, voluntary
+from nodeworthy.lifecycle.guards import OWN_WILL, VOLUNTARY, Facts, Refusal, brake_released, first_refusal, voluntary
 from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Lease
@@ -61,7 +61,8 @@ class Absences(Incidents):
     def replace_absence(self, node: str, *, by: str, who: str) -> None:
         """End a node's absence because another node serves in its place. Refused when that one cannot.
 
-        The replacement must be in service without an absence, in every group of the absent node that has a budget.
+        The replacement must be in service without an absence, in the same pool, and in the same tenant and fabric
+        domain where these have a budget.
         """
         with self._writing() as connection:
             # In the order of all who lock several nodes, so that nobody waits in a circle.
@@ -113,7 +114,7 @@ class Absences(Incidents):
             self._end_absence(connection, node, BACK if after.schedulable else LEFT, {"event": move.event})
         elif before.schedulable and self._absence(connection, node) is None:
             row = self._lifecycle.transition(move.from_, move.event)
-            own_will = row is not None and any(guard.__name__ in row.guards for guard in VOLUNTARY[2:])
+            own_will = row is not None and not OWN_WILL.isdisjoint(row.guards)
             self._leave(connection, node, lease, (own_will, move.event, reason or move.event))
 
     def _voluntary_facts(self, connection: sa.Connection, node: Row) -> Facts:

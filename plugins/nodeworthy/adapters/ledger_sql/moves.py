@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,12 +16,10 @@ from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.lifecycle import machine
-from nodeworthy.lifecycle.guards import VOLUNTARY, automation_allowed
+from nodeworthy.lifecycle.guards import OWN_WILL
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.lifecycle.rows import CERTIFICATE
-
-_OWN_WILL: Final = frozenset(guard.__name__ for guard in VOLUNTARY if guard is not automation_allowed)
 
 
 class Moves(Absences, Judgements, Outbox):
@@ -62,7 +60,7 @@ class Moves(Absences, Judgements, Outbox):
     def _asking(self, connection: sa.Connection, node: Row, event: str, facts: Facts) -> Facts:
         """Add what only the guards of voluntary work ask: who is absent, what holds, what the policy says."""
         row = self._lifecycle.transition(node.milestone, event)
-        if row is None or _OWN_WILL.isdisjoint(row.guards):
+        if row is None or OWN_WILL.isdisjoint(row.guards):
             return facts
         absence = self._absence(connection, node)
         if absence is not None:
