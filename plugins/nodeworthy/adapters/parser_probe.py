@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess  # noqa: S404 - the probe is a program of ours, started with fixed arguments
+import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import timedelta

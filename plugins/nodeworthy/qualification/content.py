@@ -1,8 +1,8 @@
 """A verdict by the content of one file alone: no baseline, no node, no history.
 
-Every note that the parser wrote, every limit and every figure above physics asks for a verdict; the gravest wins. A pass
-means that something was measured, nothing is missing and nothing contradicts itself, no more: its scope is `content`,
-and no ledger takes it for a qualification.
+Every note that the parser wrote, every limit and every figure above physics asks for a verdict; the gravest wins. A
+pass means that something was measured, nothing is missing and nothing contradicts itself, no more: its scope is
+`content`, and no ledger takes it for a qualification.
 """
 
 from __future__ import annotations
@@ -121,5 +121,6 @@ def _near_miss(parsed: Mapping[str, Any], rules: ContentRules) -> str:
     for row in parsed["measurements"]:
         required = row["parameters"].get("required")
         if required and 0 < (required - row["value"]) / required * 100 <= rules.near_miss_percent:
-            return f"; a near miss ({row['value']:g} of {required:g} {row['unit']}): retry once before any verdict on hardware"
+            figures = f"{row['value']:g} of {required:g} {row['unit']}"
+            return f"; a near miss ({figures}): retry once before any verdict on hardware"
     return ""

@@ -36,7 +36,8 @@ def _limits(parsed: Mapping[str, Any], rules: ContentRules) -> Iterator[Found]:
                     limit.verdict,
                     f"limit/{limit.metric}",
                     row["component"],
-                    f"{row['component']}: {limit.metric} is {row['value']:g} {row['unit']}, the limit is {limit.above:g}",
+                    f"{row['component']}: {limit.metric} is {row['value']:g} {row['unit']}, the limit is "
+                    f"{limit.above:g}",
                 )
 
 
@@ -50,15 +51,16 @@ def _physics(parsed: Mapping[str, Any], rules: ContentRules, context: ContentCon
         ceiling = next((ceiling for ceiling in rules.ceilings if _applies(ceiling, row, parsed)), None)
         if ceiling is None:
             continue
-        limit, family = max((device.limits[ceiling.limit], device.name) for device in devices)
+        limit, name = max((device.limits[ceiling.limit], device.name) for device in devices)
         value = row["value"] * ceiling.scale
         if value > limit:
-            of = f"a {family}" if named else "any part"
+            of = f"a {name}" if named else "any part"
             yield (
                 Verdict.IMPOSSIBLE,
                 f"physics/{row['metric']}",
                 row["component"],
-                f"{row['component']}: {row['metric']} {row['value']:g} {row['unit']} is above what {of} can do ({limit / ceiling.scale:g})",
+                f"{row['component']}: {row['metric']} {row['value']:g} {row['unit']} is above what {of} can do "
+                f"({limit / ceiling.scale:g})",
             )
 
 
@@ -89,7 +91,8 @@ def _switches(parsed: Mapping[str, Any], rules: ContentRules) -> Iterator[Found]
                     Verdict.INVALID,
                     f"switch/{switch.parameter}",
                     "node",
-                    f"{switch.parameter} {' and '.join(map(str, values))} give {high:g} and {low:g} {rows[0]['unit']}: the switch did nothing",
+                    f"{switch.parameter} {' and '.join(map(str, values))} give {high:g} and {low:g} "
+                    f"{rows[0]['unit']}: the switch did nothing",
                 )
 
 

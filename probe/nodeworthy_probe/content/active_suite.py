@@ -30,21 +30,28 @@ def read(text: str, sheet: Sheet) -> None:
         sheet.note("document/unreadable", "file", "the file is no report that is known")
 
 
-def _report(lines: list[str], sheet: Sheet) -> None:
-    sheet.tool = "nvcre"
-    blocks: list[tuple[str, dict[str, str], list[tuple[str, ...]]]] = []
+_Block = tuple[str, dict[str, str], list[tuple[str, ...]]]
+
+
+def _blocks(lines: list[str], sheet: Sheet) -> list[_Block]:
+    blocks: list[_Block] = []
     for line in lines:
         if title := _TITLE.match(line):
             blocks.append((title[1], {}, []))
-        elif row := _ROW.match(line):
-            blocks[-1][2].append(row.groups()) if blocks else None
-        elif field := _FIELD.match(line):
-            if blocks:
-                blocks[-1][1][field[1]] = field[2]
-            else:
-                sheet.text("node", field[1].lower(), field[2])
+        elif (row := _ROW.match(line)) and blocks:
+            blocks[-1][2].append(row.groups())
+        elif (field := _FIELD.match(line)) and blocks:
+            blocks[-1][1][field[1]] = field[2]
+        elif field:
+            sheet.text("node", field[1].lower(), field[2])
         elif re.match(r"^[│|]\s+\d", line):
             sheet.note("row/unreadable", "file", line)
+    return blocks
+
+
+def _report(lines: list[str], sheet: Sheet) -> None:
+    sheet.tool = "nvcre"
+    blocks = _blocks(lines, sheet)
     opened, closed = (sum(bool(re.fullmatch(mark, line)) for line in lines) for mark in ("┌─+┐", "└─{10,}┘"))
     for name in ("Name", "Platform", "GPU", "Nodes"):
         if not any(text.name == name.lower() for text in sheet.texts):
@@ -96,7 +103,7 @@ def _ranks(category: str, ratio: float, key: str, sheet: Sheet) -> set[float]:
     return {float(round(ranks))}
 
 
-def _repeats(blocks: list[tuple[str, dict[str, str], list[tuple[str, ...]]]], sheet: Sheet) -> None:
+def _repeats(blocks: list[_Block], sheet: Sheet) -> None:
     keys = [(category, fields.get("MNNVL")) for category, fields, _ in blocks]
     for category, switch in {key for key in keys if keys.count(key) > 1}:
         sheet.note("document/duplicate", category, f"{category} with MNNVL {switch} is there twice")

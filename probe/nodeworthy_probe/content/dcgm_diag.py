@@ -128,6 +128,13 @@ def _device_ids(text: str, sheet: Sheet) -> int | None:
     for index, identifier in enumerate(ids):
         sheet.text(f"gpu/{index}", "pci_device_id", identifier)
     sheet.number("node", "gpus", len(ids), "count")
+    _sections(text, sheet)
+    if not all(re.fullmatch(r"[0-9a-f]{4}", identifier.strip()) for identifier in ids):
+        sheet.note("row/unreadable", "file", f"a device id is not four hex digits: {found[1]}")
+    return len(ids)
+
+
+def _sections(text: str, sheet: Sheet) -> None:
     if "-----  Metadata  ---" not in text or "-----  Deployment  ---" not in text:
         sheet.note("row/missing", "file", "the head of a section is missing")
     if text.count("+---------------------------+------------------------------------------------+") < 2:
@@ -135,9 +142,6 @@ def _device_ids(text: str, sheet: Sheet) -> int | None:
     for section in ("Integration", "Hardware"):
         if re.search(rf"-----  {section}  -+\+-+\+?\n[+|]--", text):
             sheet.note("row/missing", "file", f"the section {section} is empty")
-    if not all(re.fullmatch(r"[0-9a-f]{4}", identifier.strip()) for identifier in ids):
-        sheet.note("row/unreadable", "file", f"a device id is not four hex digits: {found[1]}")
-    return len(ids)
 
 
 def _links(text: str, sheet: Sheet) -> None:

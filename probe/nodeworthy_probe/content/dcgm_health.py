@@ -79,7 +79,8 @@ def _named(event: dict[str, Any], sheet: Sheet) -> None:
     error = DiagError(whole(event.get("error_code")), None, str(event.get("detail", "")))
     outcome = "fail" if "fail" in str(event["event"]).lower() else "warn"
     sheet.note(error.code, f"gpu/{event.get('gpu', '')}", f"{event['test']}: {error.text}", severity=error.severity,
-               category="config" if error.is_config else "hardware", test=str(event["test"]), outcome=outcome)  # fmt: skip
+               category="config" if error.is_config else "hardware", test=str(event["test"]),
+                   outcome=outcome)  # fmt: skip
 
 
 def _document(document: Any, sheet: Sheet) -> None:

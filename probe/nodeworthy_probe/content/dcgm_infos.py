@@ -18,10 +18,12 @@ _FIGURE = re.compile(
 )
 _POWER = re.compile(r"GPU (?P<gpu>\d+) max power: (?P<value>[\d.]+) W")
 _SHORT = re.compile(
-    r"Max power of (?P<value>[\d.]+) did not reach desired power minimum \S+ of (?P<required>[\d.]+) for GPU (?P<gpu>\d+)"
+    r"Max power of (?P<value>[\d.]+) did not reach desired power minimum \S+ of (?P<required>[\d.]+) for GPU "
+    r"(?P<gpu>\d+)"
 )
 _ALLOCATED = re.compile(r"Allocated \d+ bytes \((?P<value>[\d.]+)%\)")
-_CONFESSION = re.compile(r"(?:unable|failed|error)\b.{0,60}\ballocat|\ballocat\w*.{0,60}\b(?:error|failed|out of memory)",
+_CONFESSION = re.compile(r"(?:unable|failed|error)\b.{0,60}\ballocat|\ballocat\w*.{0,60}\b(?:error|failed|out of "
+                         r"memory)",
                          re.IGNORECASE)  # fmt: skip
 _BLANK = re.compile(r"922337203685477\d{4}")
 
@@ -47,6 +49,8 @@ def summaries(document: Any, sheet: Sheet) -> None:
         for test in map(mapping, sequence(mapping(category).get("tests"))):
             if "status" not in mapping(test.get("test_summary")):
                 sheet.note("row/missing", str(test.get("name")), "the summary of the test has no status")
+            if not sequence(test.get("results")):
+                sheet.note("row/missing", str(test.get("name")), f"{test.get('name')} has no result of any device")
     for label in ("version", "Driver Version Detected") if root else ():
         if label not in mapping(mapping(document).get("metadata")):
             sheet.note("row/missing", "file", f"{label} is missing")

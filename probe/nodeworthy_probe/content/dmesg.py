@@ -25,7 +25,8 @@ _LIMITED = re.compile(
     r"PCIe bandwidth, limited by (?P<rate>[\d.]+) GT/s PCIe x(?P<width>\d+) link at \S+ "
     r"\(capable of (?P<capable>[\d.]+) Gb/s with (?P<best_rate>[\d.]+) GT/s PCIe x(?P<best_width>\d+) link\)"
 )
-_LIKE_KERNEL = re.compile(r"^(?:\d+,\d+,\d+,|<\d+>|\[\s*\d+\.\d+\]|\[\w{3} \w{3}|kern\s*:|\d{4}-\d\d-\d\dT|\w{3}\s+\d+ \d\d:)",
+_LIKE_KERNEL = re.compile(r"^(?:\d+,\d+,\d+,|<\d+>|\[\s*\d+\.\d+\]|\[\w{3} \w{3}|kern"
+                          r"\s*:|\d{4}-\d\d-\d\dT|\w{3}\s+\d+ \d\d:)",
                           re.MULTILINE)  # fmt: skip
 _PRECISE = re.compile(r"^(?:\d+,\d+,\d+,|.*\d\d:\d\d:\d\d,\d{6}|\[\s*\d+\.\d{6}\])")
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple((code, re.compile(pattern)) for code, pattern in (
@@ -39,7 +40,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple((code, re.compile(pat
     ("note/edac-corrected", r"EDAC .*\b\d+ CE\b"),
     ("hardware/lockup", r"soft lockup|hard LOCKUP|blocked for more than \d+ seconds|rcu.*detected stalls"),
     ("note/out-of-memory", r"Out of memory: Killed process|oom-kill:"),
-    ("hardware/drive", r"nvme\d+: controller is down|nvme nvme\d+: I/O .*timeout|blk_update_request: .*I/O error|critical medium error"),
+    ("hardware/drive", r"nvme\d+: controller is down|nvme nvme\d+: I/O .*timeout|blk_update_request: .*I/O "
+                       r"error|critical medium error"),
     ("hardware/read-only", r"[Rr]emounting filesystem read-only"),
     ("note/link-down", r"(?:mlx5_core|bnxt|ice) .*[Ll]ink (?:is )?[Dd]own"),
     ("hardware/thermal", r"GPU .*thermal.*(?:slowdown|shutdown)|temperature above threshold, cpu clock throttled"),

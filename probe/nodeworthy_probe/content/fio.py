@@ -29,13 +29,7 @@ _SPREAD = ("min", "max", "mean", "stddev")
 
 def read(text: str, sheet: Sheet) -> None:
     """Read text and document."""
-    for line in text.splitlines():
-        if re.search(r"verify(?: header)? failed|: bad (?:magic|header)|Received CRC", line):
-            sheet.note("correctness/wrong", "drive", line)
-        elif re.search(r"terminating on signal", line):
-            sheet.note("document/interrupted", "file", line)
-        elif re.match(r"fio: .*(?:err=|error=|engine .* not loadable|failed)", line):
-            sheet.note("note/tool-says", "file", line)
+    _said(text, sheet)
     document = mapping(load_json(text, sheet))
     if not document:
         return
@@ -50,6 +44,16 @@ def read(text: str, sheet: Sheet) -> None:
         sheet.note("document/duplicate", "file", "a job is there twice")
     for job in jobs:
         _job(job, {**options, **mapping(job.get("job options"))}, sheet)
+
+
+def _said(text: str, sheet: Sheet) -> None:
+    for line in text.splitlines():
+        if re.search(r"verify(?: header)? failed|: bad (?:magic|header)|Received CRC", line):
+            sheet.note("correctness/wrong", "drive", line)
+        elif re.search(r"terminating on signal", line):
+            sheet.note("document/interrupted", "file", line)
+        elif re.match(r"fio: .*(?:err=|error=|engine .* not loadable|failed)", line):
+            sheet.note("note/tool-says", "file", line)
 
 
 def _job(job: dict[str, Any], options: dict[str, Any], sheet: Sheet) -> None:
@@ -68,7 +72,7 @@ def _job(job: dict[str, Any], options: dict[str, Any], sheet: Sheet) -> None:
         moved, longest = moved + io_bytes, max(longest, runtime)
     if not moved:
         sheet.note("document/cut", name, f"job {name} moved no byte")
-    for label, (lengths) in _BUCKETS.items():
+    for label, lengths in _BUCKETS.items():
         if label in job and len(mapping(job[label])) not in lengths:
             sheet.note("row/missing", name, f"{label} has {len(mapping(job[label]))} entries")
     _ended(name, options, moved, longest, sheet)
@@ -134,7 +138,8 @@ def _ended(name: str, options: dict[str, Any], moved: float, longest: float, she
     in_time = wanted_seconds is not None and longest >= 0.95 * wanted_seconds
     in_size = wanted_bytes is not None and "time_based" not in options and moved >= 0.99 * wanted_bytes * min(jobs, 1)
     if (wanted_seconds is not None or wanted_bytes is not None) and not (in_time or in_size):
-        sheet.note("document/interrupted", name, f"job {name} ended after {longest:g} s and {moved:.0f} bytes, before its "
+        sheet.note("document/interrupted", name, f"job {name} ended after {longest:g} s and {moved:.0f} bytes, "
+                                                 f"before its "
                    f"runtime {options.get('runtime', 'none')} and size {options.get('size', 'none')}")  # fmt: skip
 
 

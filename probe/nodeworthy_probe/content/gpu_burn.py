@@ -13,7 +13,8 @@ from .sheet import Sheet
 
 TOOL = "gpu-burn"
 _DEVICE = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)", re.MULTILINE)
-_PROGRESS = re.compile(r"(?P<percent>[\d.]+)%\s+proc'd: (?P<done>.*?)\s+errors: (?P<errors>.*?)\s+temps: (?P<temps>[^%\n]*?)"
+_PROGRESS = re.compile(r"(?P<percent>[\d.]+)%\s+proc'd: (?P<done>.*?)\s+errors: (?P<errors>.*?)\s+temps: "
+                       r"(?P<temps>[^%\n]*?)"
                        r"(?=\s*(?:[\d.]+%\s|\n|$|\r))")  # fmt: skip
 _RATE = re.compile(r"^(\d+) \((\d+) Gflop/s\)$")
 _ERRORS = re.compile(r"^(\d+)(?:\s*\((WARNING!|DIED!)\))?$")
@@ -91,7 +92,7 @@ def _summary(tail: str, devices: dict[int, str], sheet: Sheet) -> dict[int, str]
         return {}
     note_duplicates(sheet, [f"gpu/{gpu}" for gpu, _ in results], "the result of")
     note_gaps(sheet, [gpu for gpu, _ in results], "gpu")
-    if not len(results) == int(tested[1]) or (devices and len(devices) != len(results)):
+    if len(results) != int(tested[1]) or (devices and len(devices) != len(results)):
         sheet.note(
             "row/missing", "file", f"{len(results)} results for {tested[1]} tested of {len(devices)} listed GPUs"
         )

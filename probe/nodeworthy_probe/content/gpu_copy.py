@@ -14,7 +14,8 @@ from .sheet import Sheet
 
 TOOL = "gpu-copy-bw"
 _LINE = re.compile(r"^((?:cpu|gpu(?:_all|\d+))_(?:to|and)_\w+)\s*(.*)$")
-_SHAPE = re.compile(r"(?P<from>cpu|gpu_all|gpu\d+)_(?P<verb>to|and)_(?P<to>cpu|gpu_all|gpu\d+)(?P<how>_write|_read)?_by_"
+_SHAPE = re.compile(r"(?P<from>cpu|gpu_all|gpu\d+)_(?P<verb>to|and)_(?P<to>cpu|gpu_all"
+                    r"|gpu\d+)(?P<how>_write|_read)?_by_"
                     r"(?P<by>sm|dma)(?:_under_numa(?P<numa>\d+))?$")  # fmt: skip
 
 

@@ -63,7 +63,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "tpc_repair": ("ecc_errors.tpc_repair_pending", "tpc_repair_pending"),
     "unrepairable": ("ecc_errors.unrepairable_memory", "unrepairable_memory"),
 }  # fmt: skip
-_NUMBERS = (("temperature", "C"), ("power", "W"), ("power_limit", "W"), ("memory_total", "MiB"), ("pcie_generation", ""),
+_NUMBERS = (("temperature", "C"), ("power", "W"), ("power_limit", "W"), ("memory_total", "MiB"), ("pcie_generation",
+    ""),
             ("pcie_generation_max", ""), ("pcie_width", "x"), ("pcie_width_max", "x"), ("pcie_replays", ""),
             ("rows_remapped_correctable", ""), ("rows_remapped_uncorrectable", ""), ("pages_single", ""),
             ("pages_double", ""))  # fmt: skip
@@ -80,9 +81,12 @@ _UNKNOWN = frozenset({"N/A", "", "[N/A]", "Not Supported", "None"})
 _UNIT_OF = (("temp", "C"), ("power_readings.", "W"), ("memory_usage.", "MiB"), ("utilization.", "%"))
 _CLOCKS = re.compile(r"(?:^|\.)(?:\w+_clock|graphics|sm|memory|video)$")
 _SIBLINGS = (("fb_memory_usage.", ("total", "used", "free")), ("bar1_memory_usage.", ("total", "used", "free")),
-             ("ecc_errors.volatile.", ("correctable", "uncorrectable")), ("ecc_errors.aggregate.", ("correctable", "uncorrectable")),
-             ("remapped_rows.", ("max", "high", "partial", "low", "none")), ("clocks.", ("graphics", "sm", "mem", "video")),
-             ("max_clocks.", ("graphics", "sm", "mem", "video")), ("utilization.", ("gpu", "mem", "encoder", "decoder")),
+             ("ecc_errors.volatile.", ("correctable", "uncorrectable")), ("ecc_errors.aggregate.", ("correctable",
+                 "uncorrectable")),
+             ("remapped_rows.", ("max", "high", "partial", "low", "none")), ("clocks.", ("graphics", "sm", "mem",
+                 "video")),
+             ("max_clocks.", ("graphics", "sm", "mem", "video")), ("utilization.", ("gpu", "mem", "encoder",
+                 "decoder")),
              ("applications_clocks.", ("graphics", "mem")), ("ecc_mode.", ("current", "pending")),
              ("pci.", ("bus", "device", "domain", "tx", "rx", "replay")))  # fmt: skip
 
@@ -146,12 +150,7 @@ def _gpu(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
             sheet.note("row/missing", component, f"{name} is missing")
     for name, unit in _NUMBERS:
         _number(component, name, unit, gpu, sheet)
-    for path, value in gpu.items():
-        if _BROKEN.search(value):
-            sheet.note("hardware/driver-error", component, f"{path}: {value}")
-    for name, code in _YES:
-        if (fact(gpu, name) or "No") not in ("No", "Inactive", "False", "0"):
-            sheet.note(code, component, f"{name} is {fact(gpu, name)}")
+    _flags(component, gpu, sheet)
     _siblings(component, gpu, sheet)
     _units(component, gpu, sheet)
     _repair(component, gpu, sheet)
@@ -159,6 +158,15 @@ def _gpu(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
     _ecc(component, gpu, sheet)
     _thermal(component, gpu, sheet)
     _state(component, gpu, sheet)
+
+
+def _flags(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    for path, value in gpu.items():
+        if _BROKEN.search(value):
+            sheet.note("hardware/driver-error", component, f"{path}: {value}")
+    for name, code in _YES:
+        if (fact(gpu, name) or "No") not in ("No", "Inactive", "False", "0"):
+            sheet.note(code, component, f"{name} is {fact(gpu, name)}")
 
 
 def _number(component: str, name: str, unit: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
@@ -206,7 +214,7 @@ def _slowdowns(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
 
 def _ecc(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
     for path, value in gpu.items():
-        if not path.startswith("ecc_errors.") or "uncorrectable" not in path and "double_bit" not in path:
+        if not path.startswith("ecc_errors.") or not ("uncorrectable" in path or "double_bit" in path):
             continue
         if value in _UNKNOWN or "deprecated" in value or _BROKEN.search(value):
             continue

@@ -24,7 +24,8 @@ _COUNTER = re.compile(r"^ +(?P<name>\S[^:]*(?::[^:]*?)*?): (?P<value>.*)$")
 _TROUBLE = re.compile(
     r"err|drop|miss|discard|crc|abort|underrun|overrun|fifo|fault|bad|collision|timeout|lost", re.IGNORECASE
 )
-_PARTS = (("gpus", "gpus"), ("infiniband_interfaces", "infiniband"), ("network_interfaces", "nics"), ("nvme_devices", "nvme"),
+_PARTS = (("gpus", "gpus"), ("infiniband_interfaces", "infiniband"), ("network_interfaces", "nics"), ("nvme_devices",
+    "nvme"),
           ("block_devices", "block_devices"), ("memory_devices", "memory_devices"), ("cpu_info", "cpus"))  # fmt: skip
 
 
@@ -127,6 +128,10 @@ def _record(document: dict[str, Any], sheet: Sheet) -> None:
             sheet.number("node", metric, len(sequence(document[key])), "count")
         else:
             sheet.note("row/missing", "node", f"{key} is missing")
+    _record_gpus(document, str(dmi.get("product_name", "")), sheet)
+
+
+def _record_gpus(document: dict[str, Any], product_name: str, sheet: Sheet) -> None:
     gpus = [mapping(gpu) for gpu in sequence(document.get("gpus"))]
     note_duplicates(sheet, [str(gpu["serial"]) for gpu in gpus if gpu.get("serial")], "the GPU")
     for index, gpu in enumerate(gpus):
@@ -135,7 +140,7 @@ def _record(document: dict[str, Any], sheet: Sheet) -> None:
             if not gpu.get(name):
                 sheet.note("row/missing", f"gpu/{index}", f"{name} is missing")
         sheet.quantity(f"gpu/{index}", "memory_total", gpu.get("total_memory"), "MiB")
-    product = family(str(dmi.get("product_name", "")))
+    product = family(product_name)
     others = {family(str(gpu.get("name", ""))) for gpu in gpus} - {None, product}
     if product and others:
         sheet.note("invalid/sku-mismatch", "node", f"the product is {product}, its GPUs are {sorted(map(str, others))}")

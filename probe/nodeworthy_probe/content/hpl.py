@@ -15,6 +15,7 @@ from .sheet import Sheet
 TOOL = "hpl"
 _ROW = re.compile(r"^(W[RC]\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(?:\s+\(.*)?$", re.MULTILINE)
 _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|\S*=\s*(\S+) \.+ (PASSED|FAILED)\s*$", re.MULTILINE)
+_PARAMETERS = ("N", "NB", "P", "Q", "PMAP", "PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH", "SWAP", "ALIGN")
 _LIMIT = re.compile(r"scaled residuals are less than\s+([\d.]+)")
 _COUNTS = (
     ("tests_passed", re.compile(r"(\d+) tests completed and passed residual checks")),
@@ -32,12 +33,7 @@ def read(text: str, sheet: Sheet) -> None:
         _row(row, sheet)
     if not re.search(r"^T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops", text, re.MULTILINE):
         sheet.note("row/missing", "file", "the header of the results is missing: the unit is unknown")
-    for name in ("N", "NB", "P", "Q", "PMAP", "PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH", "SWAP", "ALIGN"):
-        if not re.search(rf"^{name}\s+:\s+\S", text, re.MULTILINE):
-            sheet.note("row/missing", "file", f"the parameter {name} is missing")
-    for line in re.findall(r"^Column=.*$", text, re.MULTILINE):
-        if not re.fullmatch(r"Column=\d+ Fraction=\s*[\d.]+% G[Ff]lops=\S+.*", line):
-            sheet.note("row/unreadable", "file", line)
+    _around(text, sheet)
     residuals = _RESIDUAL.findall(text)
     limit = _LIMIT.search(text)
     for value, word in residuals:
@@ -45,6 +41,16 @@ def read(text: str, sheet: Sheet) -> None:
         if word == "FAILED" or (residual is not None and limit and residual >= float(limit[1])):
             sheet.note("correctness/wrong", "node", f"the residual {value} {word}")
     _closing(text, len(rows), len(residuals), sheet)
+
+
+def _around(text: str, sheet: Sheet) -> None:
+    """The parameters before the results and the progress among them."""
+    for name in _PARAMETERS:
+        if not re.search(rf"^{name}\s+:\s+\S", text, re.MULTILINE):
+            sheet.note("row/missing", "file", f"the parameter {name} is missing")
+    for line in re.findall(r"^Column=.*$", text, re.MULTILINE):
+        if not re.fullmatch(r"Column=\d+ Fraction=\s*[\d.]+% G[Ff]lops=\S+.*", line):
+            sheet.note("row/unreadable", "file", line)
 
 
 def _row(row: tuple[str, ...], sheet: Sheet) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from nodeworthy_probe.parsers.json_document import whole
+
 from .documents import note_duplicates, plain_lines, uneven
 from .guards import torn_end
 from .ibstat_ports import Port, judge_ports
@@ -21,8 +23,10 @@ _FIELD = re.compile(r"^\s+([A-Z][A-Za-z ]+): ?(.*)$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:$")
 _LINK = re.compile(r"^(?:\d+: )?(?:link )?(\S+?)/(\d+):? (.*)$")
 _SYSFS = re.compile(r"^/?sys/class/infiniband/([^/]+)/(?:ports/(\d+)/)?(\S+): (.*)$")
-_CA_FIELDS = ("CA type", "Number of ports", "Firmware version", "Hardware version", "Node GUID", "System image GUID", "State",
-              "Physical state", "Rate", "Base lid", "LMC", "SM lid", "Capability mask", "Port GUID", "Link layer")  # fmt: skip
+_CA_FIELDS = ("CA type", "Number of ports", "Firmware version", "Hardware version", "Node GUID", "System image GUID",
+    "State",
+              "Physical state", "Rate", "Base lid", "LMC", "SM lid", "Capability mask", "Port GUID",
+                  "Link layer")  # fmt: skip
 _PANIC = re.compile(r"^(ibpanic.*|ibwarn.*|.*stat of IB device .* failed.*|.*[Cc]annot open .*)$", re.MULTILINE)
 
 
@@ -57,27 +61,30 @@ def _ibstat(lines: list[str], sheet: Sheet) -> list[Port]:
         if found := _CA.match(line):
             device, kind = found[1], ""
             _head(lines, line, sheet)
-            if device in announced:
-                sheet.note("document/duplicate", device, f"the device {device} is there twice")
             announced[device] = 0
         elif found := _PORT.match(line):
             ports.append(Port(device, found[1], {"type": kind}))
         elif found := _FIELD.match(line):
-            if not line.startswith(("\t\t", "        ")) or not (ports and ports[-1].device == device):
-                kind = found[2] if found[1] == "CA type" else kind
-                announced[device] = (
-                    int(found[2][:4]) if found[1] == "Number of ports" and found[2].isdigit() else announced[device]
-                )
-            else:
+            if line.startswith(("\t\t", "        ")) and ports and ports[-1].device == device:
                 ports[-1].add(found[1].lower(), found[2], sheet)
+            elif found[1] == "CA type":
+                kind = found[2]
+            elif found[1] == "Number of ports" and device:
+                announced[device] = whole(found[2]) or 0
+    _announced(announced, ports, sheet)
+    return ports
+
+
+def _announced(announced: dict[str, int], ports: list[Port], sheet: Sheet) -> None:
     for name, count in announced.items():
         if count != sum(port.device == name for port in ports):
             sheet.note("row/missing", name, f"{name} announces {count} ports")
-    return ports
 
 
 def _head(lines: list[str], line: str, sheet: Sheet) -> None:
     """The fields that every device and port has; one that is missing was lost on the way."""
+    if lines.count(line) > 1:
+        sheet.note("document/duplicate", line, f"the device {line} is there twice")
     start = lines.index(line) + 1
     block = lines[start : next((end for end in range(start, len(lines)) if _CA.match(lines[end])), len(lines))]
     for name in _CA_FIELDS:

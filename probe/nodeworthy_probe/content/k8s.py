@@ -67,24 +67,27 @@ def _resources(
     name: str, capacity: dict[str, Any] | None, allocatable: dict[str, Any] | None, labels: dict[str, Any], sheet: Sheet
 ) -> None:
     for what, resources in (("capacity", capacity), ("allocatable", allocatable)):
-        if resources is None:
-            continue
-        for key in _ALWAYS:
-            if key not in resources:
-                sheet.note("row/missing", name, f"{what} lacks {key}")
-        if not any(key.startswith("hugepages-") for key in resources):
-            sheet.note("row/missing", name, f"{what} lacks hugepages")
-        for key, value in resources.items():
-            if not _QUANTITY.match(str(value)):
-                sheet.note("value/not-a-number", name, f"{what} {key} is {str(value)[:40]}")
-            elif _GPU.match(key):
-                sheet.number(name, f"{what} {key}", str(value), "count")
+        if resources is not None:
+            _listed(name, what, resources, sheet)
     gpus = {what: {key: whole(str(value)) for key, value in (resources or {}).items() if _GPU.match(key)}
             for what, resources in (("capacity", capacity), ("allocatable", allocatable))}  # fmt: skip
     if not gpus["capacity"] and not gpus["allocatable"]:
         sheet.note("row/missing", name, "no GPU resource is listed")
     _lost(name, capacity is not None, allocatable is not None, gpus, sheet)
     _labelled(name, gpus, labels, sheet)
+
+
+def _listed(name: str, what: str, resources: dict[str, Any], sheet: Sheet) -> None:
+    for key in _ALWAYS:
+        if key not in resources:
+            sheet.note("row/missing", name, f"{what} lacks {key}")
+    if not any(key.startswith("hugepages-") for key in resources):
+        sheet.note("row/missing", name, f"{what} lacks hugepages")
+    for key, value in resources.items():
+        if not _QUANTITY.match(str(value)):
+            sheet.note("value/not-a-number", name, f"{what} {key} is {str(value)[:40]}")
+        elif _GPU.match(key):
+            sheet.number(name, f"{what} {key}", str(value), "count")
 
 
 def _lost(
@@ -124,6 +127,21 @@ def _condition(name: str, kind: str, status: str, why: str, sheet: Sheet) -> Non
 
 
 def _describe(text: str, sheet: Sheet) -> None:
+    sections = _sections(text)
+    name_line = re.search(r"^Name:\s+(\S+)", text, re.MULTILINE)
+    name = name_line[1] if name_line else "node"
+    torn_end(text, sheet)
+    if name_line and "Allocatable" not in sections:
+        sheet.note("row/missing", name, "the section Allocatable is missing")
+    resources = {what: _described(name, what, sections, sheet) for what in ("Capacity", "Allocatable")}
+    labels = dict(re.findall(r"([\w.-]+/[\w.-]+)=(\S*)", text))
+    _resources(name, resources["Capacity"], resources["Allocatable"], labels, sheet)
+    for line in sections.get("Conditions", []):
+        if found := _CONDITION_ROW.match(line):
+            _condition(name, found[1], found[2], " ".join(line.split()[2:]), sheet)
+
+
+def _sections(text: str) -> dict[str, list[str]]:
     sections: dict[str, list[str]] = {}
     section = ""
     for line in plain_lines(text):
@@ -132,24 +150,18 @@ def _describe(text: str, sheet: Sheet) -> None:
             sections.setdefault(section, [])
         elif line.strip() and section:
             sections[section].append(line)
-    name_line = re.search(r"^Name:\s+(\S+)", text, re.MULTILINE)
-    name = name_line[1] if name_line else "node"
-    torn_end(text, sheet)
-    if name_line and "Allocatable" not in sections:
-        sheet.note("row/missing", name, "the section Allocatable is missing")
-    resources: dict[str, dict[str, Any] | None] = {}
-    for what in ("Capacity", "Allocatable"):
-        pairs = [found.groups() for line in sections.get(what, []) if (found := re.match(r"^\s+(\S+):\s+(\S+)$", line))]
-        note_duplicates(sheet, [f"{what} {key}" for key, _ in pairs], "the resource")
-        resources[what] = dict(pairs) if what in sections else None
-        for line in sections.get(what, []):
-            if not re.match(r"^\s+\S+:\s+\S+$", line) and ":" in line:
-                sheet.note("row/unreadable", name, line)
-    labels = dict(re.findall(r"([\w.-]+/[\w.-]+)=(\S*)", text))
-    _resources(name, resources["Capacity"], resources["Allocatable"], labels, sheet)
-    for line in sections.get("Conditions", []):
-        if found := _CONDITION_ROW.match(line):
-            _condition(name, found[1], found[2], " ".join(line.split()[2:]), sheet)
+    return sections
+
+
+def _described(name: str, what: str, sections: dict[str, list[str]], sheet: Sheet) -> dict[str, Any] | None:
+    if what not in sections:
+        return None
+    pairs = [(found[1], found[2]) for line in sections[what] if (found := re.match(r"^\s+(\S+):\s+(\S+)$", line))]
+    note_duplicates(sheet, [f"{what} {key}" for key, _ in pairs], "the resource")
+    for line in sections[what]:
+        if not re.match(r"^\s+\S+:\s+\S+$", line) and ":" in line:
+            sheet.note("row/unreadable", name, line)
+    return dict(pairs)
 
 
 def _columns(text: str, sheet: Sheet) -> None:

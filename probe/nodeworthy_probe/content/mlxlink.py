@@ -91,6 +91,12 @@ def _module(section: dict[str, Any], sheet: Sheet) -> None:
             sheet.note("row/missing", "module", f"{label} is missing")
         elif section and str(section[label]) not in ("N/A", ""):
             _limited(label, metric, unit, str(section[label]), sheet)
+    _module_flags(section, sheet)
+    for label in ("Vendor Name", "Vendor Part Number", "Vendor Serial Number", "FW Version"):
+        sheet.text("module", label.lower().replace(" ", "_"), section.get(label))
+
+
+def _module_flags(section: dict[str, Any], sheet: Sheet) -> None:
     for label in _FLAGS[:5] if section else ():
         if label not in section:
             sheet.note("row/missing", "module", f"{label} is missing")
@@ -98,8 +104,6 @@ def _module(section: dict[str, Any], sheet: Sheet) -> None:
         values = _values(section.get(label))
         if any(value not in ("0", "N/A", "") for value in values):
             sheet.note("hardware/module-fault", "module", f"{label} is {','.join(values)}")
-    for label in ("Vendor Name", "Vendor Part Number", "Vendor Serial Number", "FW Version"):
-        sheet.text("module", label.lower().replace(" ", "_"), section.get(label))
 
 
 def _limited(label: str, metric: str, unit: str, text: str, sheet: Sheet) -> None:
@@ -129,6 +133,10 @@ def _errors(section: dict[str, Any], width: int | None, sheet: Sheet) -> None:
             sheet.number("link", metric, _ber(section[label]), "ratio")
         elif label != "Symbol BER":
             sheet.note("row/missing", "link", f"{label} is missing")
+    _lanes(section, width, sheet)
+
+
+def _lanes(section: dict[str, Any], width: int | None, sheet: Sheet) -> None:
     lanes = _values(section.get("Raw Physical BER Per Lane"))
     for lane, value in enumerate(lanes):
         if value != "N/A":

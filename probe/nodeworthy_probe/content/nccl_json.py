@@ -130,6 +130,10 @@ def _collect(cells: list[_Cell], ranks: int | None, nodes: int | None, sheet: Sh
         sheet.absent("node", "bus_bandwidth", "GB/s")
         sheet.note("document/cut", "file", "no result row")
         return
+    _result(cells, ranks, nodes, sheet)
+
+
+def _result(cells: list[_Cell], ranks: int | None, nodes: int | None, sheet: Sheet) -> None:
     size = max(cell.size for cell in cells)
     best = max(cell.bus for cell in cells if cell.size == size)
     sheet.number("node", "bus_bandwidth", best, "GB/s", statistic="max",

@@ -12,11 +12,14 @@ from .sheet import Sheet
 _LISTED = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
 _TABLE_HEAD = re.compile(r"\|\s*NVIDIA-SMI\s+(\S+)\s+Driver Version: (\S+)")
-_TABLE_FIRST = re.compile(r"^\|\s+(?P<gpu>\d+)\s+(?P<name>\S.*?)\s+(?P<persistence>On|Off)\s+\|\s*(?P<bus>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)"
+_TABLE_FIRST = re.compile(r"^\|\s+(?P<gpu>\d+)\s+(?P<name>\S.*?)\s+(?P<persistence>On|"
+                          r"Off)\s+\|\s*(?P<bus>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)"
                           r"\s+(?P<display>On|Off)\s*\|\s*(?P<ecc>\S+)\s*\|$")  # fmt: skip
-_TABLE_SECOND = re.compile(r"^\|\s*(?P<fan>\S+)\s+(?P<temperature>\S+)\s+(?P<state>P\d+|\S+)\s+(?P<power>\S+)\s*/\s*(?P<limit>\S+)"
+_TABLE_SECOND = re.compile(r"^\|\s*(?P<fan>\S+)\s+(?P<temperature>\S+)\s+(?P<state>P\d"
+                           r"+|\S+)\s+(?P<power>\S+)\s*/\s*(?P<limit>\S+)"
                            r"\s*\|\s*(?P<used>\S+)\s*/\s*(?P<total>\S+)\s*\|\s*(?P<busy>\S+)\s+\S+\s*\|$")  # fmt: skip
-_LSPCI = re.compile(r"^(?P<address>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<class>[^:]+?)(?: \[[0-9a-f]{4}\])?: "
+_LSPCI = re.compile(r"^(?P<address>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<class>[^:]+?)(?: "
+                    r"\[[0-9a-f]{4}\])?: "
                     r"(?P<name>.*?)(?: \(rev (?P<revision>[0-9a-f]{2})\))?(?: \(prog-if .*\))?$")  # fmt: skip
 _GPU_CLASSES = ("3D controller", "Display controller", "Processing accelerators")
 
@@ -128,8 +131,10 @@ def _table_gpu(first: re.Match[str], second: re.Match[str] | None, line: str, sh
     if second is None:
         sheet.note("hardware/driver-error" if "ERR!" in line else "row/unreadable", component, line)
         return
-    for name, metric, unit in (("temperature", "temperature", "C"), ("power", "power", "W"), ("limit", "power_limit", "W"),
-                               ("used", "memory_used", "MiB"), ("total", "memory_total", "MiB"), ("busy", "utilisation", "%")):  # fmt: skip
+    for name, metric, unit in (("temperature", "temperature", "C"), ("power", "power", "W"), ("limit", "power_limit",
+        "W"),
+                               ("used", "memory_used", "MiB"), ("total", "memory_total", "MiB"), ("busy",
+                                   "utilisation", "%")):  # fmt: skip
         if second[name] == "ERR!":
             sheet.absent(component, metric, unit)
             sheet.note("hardware/driver-error", component, f"{metric}: ERR!")
@@ -152,6 +157,12 @@ def _lspci(lines: list[str], sheet: Sheet) -> None:
     sheet.number("node", "gpus", len(gpus), "count")
     sheet.number("node", "nvswitches", sum("NVSwitch" in device["name"] for device in devices), "count")
     sheet.number("node", "devices", len(devices), "count")
+    _lspci_odd(lines, devices, sheet)
+    if not gpus:
+        sheet.note("hardware/no-gpu", "node", "no GPU is listed")
+
+
+def _lspci_odd(lines: list[str], devices: list[re.Match[str]], sheet: Sheet) -> None:
     for device in devices:
         if device["revision"] == "ff":
             sheet.note("hardware/fallen-off-bus", f"pci/{device['address']}", f"revision ff: {device['name']}")
@@ -160,5 +171,3 @@ def _lspci(lines: list[str], sheet: Sheet) -> None:
             sheet.note("hardware/pcie-width", "node", line)
         elif re.match(r"^[0-9a-f]{2,4}[:.]", line) and not _LSPCI.match(line.strip()):
             sheet.note("row/unreadable", "file", f"a line cannot be read: {line[:80]}")
-    if not gpus:
-        sheet.note("hardware/no-gpu", "node", "no GPU is listed")

@@ -48,15 +48,19 @@ def _matrix(rows: dict[str, list[str]], columns: list[str], gpus: list[str], she
             sheet.note("row/unreadable", name, f"the row {name} does not fit the header: {' '.join(row)[:120]}")
             continue
         cells |= {(name, column): cell for column, cell in zip(columns, row, strict=True)}
+    _mirrored(cells, sheet)
+    for gpu in gpus:
+        near = [other for other in columns if other not in gpus and cells.get((gpu, other)) == "PIX"]
+        sheet.text(f"gpu/{gpu[3:]}", "nearest_nics", " ".join(near))
+    _links(cells, gpus, sheet)
+
+
+def _mirrored(cells: dict[tuple[str, str], str], sheet: Sheet) -> None:
     for (one, other), path in cells.items():
         if cells.get((other, one), path) != path:
             sheet.note("document/contradiction", one, f"{one} to {other} is {path}, back it is {cells[other, one]}")
         if (path == "X") != (one == other):
             sheet.note("document/contradiction", one, f"{one} to {other} is {path}")
-    for gpu in gpus:
-        near = [other for other in columns if other not in gpus and cells.get((gpu, other)) == "PIX"]
-        sheet.text(f"gpu/{gpu[3:]}", "nearest_nics", " ".join(near))
-    _links(cells, gpus, sheet)
 
 
 def _links(cells: dict[tuple[str, str], str], gpus: list[str], sheet: Sheet) -> None:

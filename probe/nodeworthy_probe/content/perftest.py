@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 
 from nodeworthy_probe.parsers.numbers import close, finite
 
@@ -16,7 +17,8 @@ from .documents import plain_lines
 from .sheet import Sheet
 
 TOOL = "perftest"
-_HEAD = re.compile(r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\S*|Raw\S*) (?:Bidirectional )?(BW|Latency|Post List BW) Test|"
+_HEAD = re.compile(r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\S*|Raw\S*) (?:Bidirectional )?(BW|Latency|Post List BW) "
+                   r"Test|"
                    r"^\s*(\S+) (?:Bidirectional )?(BW|Latency) Test\s*$")  # fmt: skip
 _COLUMNS = re.compile(r"^\s*#bytes\s+#iterations\s+(.*)$")
 _UNIT = re.compile(r"\[([^\]]+)\]")
@@ -37,39 +39,55 @@ _EACH_RUN = (
 _BYTES = {"MB/sec": 2**20, "MiB/sec": 2**20, "GB/sec": 2**30, "Gb/sec": 125_000_000, "Mb/sec": 125_000}
 
 
+@dataclass
+class _Figures:
+    """What the lines give: units of the last header, rows by what they measure."""
+
+    columns: list[str] = field(default_factory=list)
+    bandwidths: list[tuple[float, ...]] = field(default_factory=list)
+    latencies: list[tuple[float, ...]] = field(default_factory=list)
+
+
 def read(text: str, sheet: Sheet) -> None:
     """Read every run in the file."""
     lines = plain_lines(text)
     heads = sum(bool(_HEAD.match(line)) for line in lines)
-    columns: list[str] = []
-    bandwidths: list[tuple[float, ...]] = []
-    latencies: list[tuple[float, ...]] = []
+    figures = _Figures()
     for line in lines:
-        if found := _COLUMNS.match(line):
-            columns = _UNIT.findall(found[1])
-            if len(columns) > 2 and (columns[0] != columns[1] or (columns[2] != "Mpps" and columns[0] != "usec")):
-                sheet.note("value/unit", "file", f"the columns have different units: {columns}")
-            if columns and columns[0] not in _BYTES and columns[0] != "usec":
-                sheet.note("value/unit", "file", f"the unit {columns[0]} is none of perftest")
-        elif re.match(r"^\s*\d+\s+\d+\s", line) and columns:
-            (latencies if columns[0] == "usec" else bandwidths).append(_row(line, columns, sheet))
-        elif re.match(r"^\s*\d+\s+\d+\s+[\d.]", line):
-            sheet.note("row/unreadable", "file", f"figures without a header: {line.strip()}")
-        elif found := _FAILED.search(line):
-            sheet.note("tool/failed", "node", found[0])
+        _line(line, figures, sheet)
     _settings(text, sheet)
     for word in _EACH_RUN:
         if len(re.findall(rf"(?<!\w){word}", text)) < heads:
             sheet.note("row/missing", "file", f"{word} is missing for a run")
-    _repeats([row for row in bandwidths + latencies if row], heads, sheet)
-    _bandwidth([row for row in bandwidths if row], columns, sheet)
-    _latency([row for row in latencies if row], sheet)
-    if not any((*bandwidths, *latencies)):
+    _repeats(figures.bandwidths + figures.latencies, heads, sheet)
+    _bandwidth(figures.bandwidths, figures.columns, sheet)
+    _latency(figures.latencies, sheet)
+    if not figures.bandwidths and not figures.latencies:
         sheet.absent("node", "bandwidth", "Gb/s")
         if not any(note.code == "tool/failed" for note in sheet.notes):
             sheet.note("document/cut", "file", "no row of results")
     if not heads or not re.search(r"^\s*#bytes.*\n(?:.*\n)*?-{20,}\s*$", text, re.MULTILINE):
         sheet.note("document/cut", "file", "the head or the closing line is missing")
+
+
+def _line(line: str, figures: _Figures, sheet: Sheet) -> None:
+    if found := _COLUMNS.match(line):
+        figures.columns = _UNIT.findall(found[1])
+        _units(figures.columns, sheet)
+    elif re.match(r"^\s*\d+\s+\d+\s", line) and figures.columns:
+        row = _row(line, figures.columns, sheet)
+        (figures.latencies if figures.columns[0] == "usec" else figures.bandwidths).extend([row] if row else [])
+    elif re.match(r"^\s*\d+\s+\d+\s+[\d.]", line):
+        sheet.note("row/unreadable", "file", f"figures without a header: {line.strip()}")
+    elif found := _FAILED.search(line):
+        sheet.note("tool/failed", "node", found[0])
+
+
+def _units(columns: list[str], sheet: Sheet) -> None:
+    if len(columns) > 2 and (columns[0] != columns[1] or (columns[2] != "Mpps" and columns[0] != "usec")):
+        sheet.note("value/unit", "file", f"the columns have different units: {columns}")
+    if columns and columns[0] not in _BYTES and columns[0] != "usec":
+        sheet.note("value/unit", "file", f"the unit {columns[0]} is none of perftest")
 
 
 def _row(line: str, columns: list[str], sheet: Sheet) -> tuple[float, ...]:

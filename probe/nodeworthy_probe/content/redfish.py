@@ -63,23 +63,7 @@ def _by_identity(bundle: dict[str, dict[str, Any]], sheet: Sheet) -> dict[str, d
 
 def _resource(identity: str, resource: dict[str, Any], resources: dict[str, dict[str, Any]], sheet: Sheet) -> None:
     kind = str(resource.get("@odata.type", "")).lstrip("#").split(".")[0]
-    for place, status in _statuses(resource, "", 0):
-        health = str(status.get("Health") or "OK")
-        if not place and "Health" in status:
-            sheet.number(identity, "healthy", float(health == "OK"), "bool")
-        if health == "Critical":
-            sheet.note(
-                "hardware/health", identity + place, f"health is Critical, state {status.get('State')}", severity=health
-            )
-        elif health != "OK":
-            sheet.note(
-                "note/health", identity + place, f"health is {health}, state {status.get('State')}", severity=health
-            )
-    if "DetectorState" in resource:
-        leak = str(resource["DetectorState"])
-        sheet.number(identity, "leak", float(leak != "OK"), "bool")
-        if leak != "OK":
-            sheet.note("hardware/leak", identity, f"detector state {leak}")
+    _health(identity, resource, sheet)
     if "Members" in resource:
         _collection(identity, resource, resources, sheet)
     if kind == "Processor":
@@ -91,6 +75,22 @@ def _resource(identity: str, resource: dict[str, Any], resources: dict[str, dict
         _sensor(identity, resource, sheet)
     if not kind:
         sheet.note("row/missing", identity, "@odata.type is missing")
+
+
+def _health(identity: str, resource: dict[str, Any], sheet: Sheet) -> None:
+    for place, status in _statuses(resource, "", 0):
+        health = str(status.get("Health") or "OK")
+        if not place and "Health" in status:
+            sheet.number(identity, "healthy", float(health == "OK"), "bool")
+        if health != "OK":
+            code = "hardware/health" if health == "Critical" else "note/health"
+            seen = f"health is {health}, state {status.get('State')}"
+            sheet.note(code, identity + place, seen, severity=health)
+    if "DetectorState" in resource:
+        leak = str(resource["DetectorState"])
+        sheet.number(identity, "leak", float(leak != "OK"), "bool")
+        if leak != "OK":
+            sheet.note("hardware/leak", identity, f"detector state {leak}")
 
 
 def _statuses(value: object, place: str, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:

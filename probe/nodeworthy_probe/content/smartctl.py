@@ -15,7 +15,8 @@ from .documents import load_json
 from .sheet import Sheet
 
 TOOL = "smartctl"
-_NVME = (("critical_warning", ("critical_warning",), "bits"), ("available_spare", ("available_spare", "avail_spare"), "%"),
+_NVME = (("critical_warning", ("critical_warning",), "bits"), ("available_spare", ("available_spare", "avail_spare"),
+    "%"),
          ("available_spare_threshold", ("available_spare_threshold", "spare_thresh"), "%"),
          ("percentage_used", ("percentage_used", "percent_used"), "%"), ("media_errors", ("media_errors",), "count"),
          ("num_err_log_entries", ("num_err_log_entries",), "count"), ("power_on_hours", ("power_on_hours",), "h"),
@@ -114,6 +115,10 @@ def _nvme(component: str, log: dict[str, Any], sheet: Sheet) -> None:
     for key in _NVME_ALSO:
         if key not in log:
             sheet.note("row/missing", component, f"{key} is missing")
+    _nvme_odd(component, values, sheet)
+
+
+def _nvme_odd(component: str, values: dict[str, int], sheet: Sheet) -> None:
     spare, threshold = values.get("available_spare", 100), values.get("available_spare_threshold", 0)
     if values.get("critical_warning"):
         sheet.note("hardware/critical-warning", component, f"critical warning {values['critical_warning']:#x}")

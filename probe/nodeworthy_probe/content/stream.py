@@ -34,6 +34,13 @@ def read(text: str, sheet: Sheet) -> None:
         _cpu(text, sheet)
 
 
+def _kernels(names: list[str], wanted: tuple[str, ...], sheet: Sheet) -> None:
+    note_duplicates(sheet, names, "the kernel")
+    for kernel in wanted:
+        if kernel not in names:
+            sheet.note("row/missing", "node", f"the kernel {kernel} has no row")
+
+
 def _cpu(text: str, sheet: Sheet) -> None:
     version = re.search(r"STREAM version \$Revision: ([\d.]+)", text)
     sheet.version = version[1] if version else None
@@ -42,10 +49,7 @@ def _cpu(text: str, sheet: Sheet) -> None:
     unit = re.search(r"^Function\s+Best Rate (\S+)", text, re.MULTILINE)
     if unit is None or unit[1] != "MB/s":
         sheet.note("value/unit" if unit else "row/missing", "file", "the rates are not headed as MB/s")
-    note_duplicates(sheet, [row[0] for row in rows], "the kernel")
-    for kernel in _ARRAYS:
-        if kernel not in [row[0] for row in rows]:
-            sheet.note("row/missing", "node", f"the kernel {kernel} has no row")
+    _kernels([row[0] for row in rows], tuple(_ARRAYS), sheet)
     for kernel, rate, *times in rows:
         value = sheet.number("cpu", f"stream_{kernel.lower()}", rate, "MB/s", statistic="max")
         best = finite(times[1])
@@ -146,10 +150,7 @@ def _babel(text: str, sheet: Sheet) -> None:
     rows = _BABEL_ROW.findall(text)
     if not re.search(r"^Function\s+MBytes/sec", text, re.MULTILINE):
         sheet.note("value/unit", "file", "the rates are not headed as MBytes/sec")
-    note_duplicates(sheet, [row[0] for row in rows], "the kernel")
-    for kernel in _BABEL_KERNELS:
-        if kernel not in [row[0] for row in rows]:
-            sheet.note("row/missing", "gpu/0", f"the kernel {kernel} has no row")
+    _kernels([row[0] for row in rows], _BABEL_KERNELS, sheet)
     for kernel, rate, *_ in rows:
         sheet.number("gpu/0", f"stream_{kernel.lower()}", rate, "MB/s", statistic="max")
     if re.search(r"Validation failed", text):

@@ -14,7 +14,8 @@ from .documents import note_duplicates, plain_lines
 from .sheet import Sheet
 
 TOOL = "stress-ng"
-_METRIC = re.compile(r"^stress-ng: (?:metrc|info): +\[\d+\] (?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\S+) +(?P<usr>\S+) +"
+_METRIC = re.compile(r"^stress-ng: (?:metrc|info): +\[\d+\] (?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\S+) "
+                     r"+(?P<usr>\S+) +"
                      r"(?P<sys>\S+) +(?P<rate>\S+) +(?P<cpu_rate>\S+)")  # fmt: skip
 _DISPATCH = re.compile(r"dispatching hogs: (.*)$")
 _TALLY = re.compile(r"\] (?P<what>skipped|passed|failed|metrics untrustworthy): (?P<count>\d+)(?:: (?P<names>.*))?$")
@@ -62,11 +63,16 @@ def _log(text: str, sheet: Sheet) -> None:
 def _log_end(text: str, ran: list[str], wanted: list[str], sheet: Sheet) -> None:
     skipped = any(note.code == "test/skipped" for note in sheet.notes)
     sheet.number("node", "stressors_run", len(ran), "count")
-    for name in wanted:
-        if name not in ran and ran:
-            sheet.note("row/missing", name, f"the stressor {name} was dispatched and has no metric")
     if not ran and (skipped or "successful run completed" in text):
         sheet.note("test/all-skipped", "node", "no stressor left a metric")
+        return
+    for name in wanted if ran else ():
+        if name not in ran:
+            sheet.note("row/missing", name, f"the stressor {name} was dispatched and has no metric")
+    _log_lines(text, sheet)
+
+
+def _log_lines(text: str, sheet: Sheet) -> None:
     if "stress-ng: metrc:" in text and "stressor       bogo ops real time" not in text:
         sheet.note("row/missing", "file", "the header of the metrics is missing")
     if not re.search(r"(?:un)?successful run completed in [\d.]+", text):

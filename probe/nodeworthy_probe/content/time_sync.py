@@ -12,7 +12,8 @@ from .sheet import Sheet
 
 TOOL = "chronyc"
 _SOURCE = re.compile(r"^(?P<mode>[\^=#])(?P<state>[*+\-?x~ ])\s?(?P<name>\S+)\s+(?P<stratum>\d+)\s+(?P<poll>-?\d+)\s+"
-                     r"(?P<reach>[0-7]+)\s+(?P<last>\S+)\s+(?P<sample>[+-]\S+?)\[\s*(?P<measured>\S+)\]\s+\+/-\s*(?P<error>\S+)\s*$")  # fmt: skip
+                     r"(?P<reach>[0-7]+)\s+(?P<last>\S+)\s+(?P<sample>[+-]\S+?)\[\s*(?"
+                     r"P<measured>\S+)\]\s+\+/-\s*(?P<error>\S+)\s*$")  # fmt: skip
 _OFFSET = re.compile(r"^([+-]?\d+(?:\.\d+)?)(ns|us|ms|s)$")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _TRACKED = (("System time", "offset"), ("Last offset", "last_offset"), ("RMS offset", "rms_offset"),
@@ -44,13 +45,7 @@ def _sources(text: str, sheet: Sheet) -> None:
             sources.append(found)
         elif re.match(r"^[\^=#][*+\-?x~]", line):
             sheet.note("row/unreadable", "file", line)
-    names = [source["name"] for source in sources]
-    if len(names) != len(set(names)):
-        sheet.note("document/duplicate", "file", "a source is there twice")
-    for source in sources:
-        reach = int(source["reach"], 8)
-        sheet.number(f"source/{source['name']}", "reach", reach, "count")
-        _offset(f"source/{source['name']}", source, sheet)
+    _source_rows(sources, sheet)
     reachable = [source for source in sources if int(source["reach"], 8)]
     selected = [source for source in sources if source["state"] == "*"]
     sheet.number("node", "sources", len(sources), "count")
@@ -63,6 +58,16 @@ def _sources(text: str, sheet: Sheet) -> None:
         sheet.note("hardware/not-synchronised", "node", "no source is selected")
     elif not int(selected[0]["reach"], 8) or selected[0]["stratum"] == "0":
         sheet.note("document/contradiction", "node", "the selected source was never reached")
+
+
+def _source_rows(sources: list[re.Match[str]], sheet: Sheet) -> None:
+    names = [source["name"] for source in sources]
+    if len(names) != len(set(names)):
+        sheet.note("document/duplicate", "file", "a source is there twice")
+    for source in sources:
+        reach = int(source["reach"], 8)
+        sheet.number(f"source/{source['name']}", "reach", reach, "count")
+        _offset(f"source/{source['name']}", source, sheet)
 
 
 def _offset(component: str, source: re.Match[str], sheet: Sheet) -> None:

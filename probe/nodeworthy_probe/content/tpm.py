@@ -19,7 +19,8 @@ _BANK = re.compile(r"^\s*(sha1|sha256|sha384|sha512)\s*:\s*$")
 _PCR = re.compile(r"^\s+(\d{1,2})\s*:\s*(\S+)\s*$")
 _DIGITS = {"sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 _BOOT = ("0", "2", "4", "7")
-_REFUSED = re.compile(r"validating nonce|Verify signature failed|Failed to validate|signature.*(?:mismatch|invalid|failed)|"
+_REFUSED = re.compile(r"validating nonce|Verify signature failed|Failed to validate|si"
+                      r"gnature.*(?:mismatch|invalid|failed)|"
                       r"digest.*(?:mismatch|not match)|PCR.*(?:mismatch|not match)", re.IGNORECASE)  # fmt: skip
 
 

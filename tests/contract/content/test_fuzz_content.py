@@ -29,7 +29,7 @@ BY_NAME = {seed.name: seed for seed in SEEDS}
 def _outcome(seed: Seed, damage: Damage, number: int) -> str | None:
     if damage in DESTRUCTIVE and damage.__name__ not in seed.damages:
         return None
-    text = damage(seed, random.Random(number))  # noqa: S311 - damage, no secret
+    text = damage(seed, random.Random(number))
     return None if text is None or text == seed.text else judged(seed.kind, text).verdict.value
 
 
@@ -101,17 +101,20 @@ def test_many_mutations_of_every_family() -> None:
 
 
 def _family(seeds: list[Seed], wanted: int) -> dict[str, int]:
-    chance = random.Random(20261130)  # noqa: S311 - damage, no secret
+    chance = random.Random(20261130)
     counts: Counter[str] = Counter(mutations=0, passed_though_damaged=0, changed_by_noise=0)
-    while counts["mutations"] < wanted:
+    for _ in range(4 * wanted):
         seed, damage = chance.choice(seeds), chance.choice((*DESTRUCTIVE, *DESTRUCTIVE, *NEUTRAL))
-        text = damage(seed, chance)
-        counts["mutations"] += 1
-        if text is None or text == seed.text or (damage in DESTRUCTIVE and damage.__name__ not in seed.damages):
+        allowed = damage in NEUTRAL or damage.__name__ in seed.damages
+        text = damage(seed, chance) if allowed else None
+        if text is None or text == seed.text:
             continue
+        counts["mutations"] += 1
         passed = judged(seed.kind, text).verdict.value == "pass"
         counts["passed_though_damaged"] += damage in DESTRUCTIVE and passed
         counts["changed_by_noise"] += damage in NEUTRAL and not passed
+        if counts["mutations"] == wanted:
+            break
     return dict(counts)
 
 
