@@ -8,6 +8,7 @@ audit verify|export       check the audit, or write it as JSON lines
 incident list|clear       what the brake holds for, and its end by a person; incident absences tells who is out
 documents                 write the generated documents
 evidence verify PATH      check a dossier or a certificate offline; evidence export NODE makes the archive for a vendor
+parse KIND FILE           what a tool's output says, with a verdict by its content; explain KIND CODE: what a code means
 suite NAME                what a suite runs, expects and costs
 baselines list [SKU]      versions of learnt baselines; baselines withdraw SKU NUMBER --why WHY takes one back
 """
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.lifecycle.records import Hold
-from nodeworthy.ui import command_audit, command_evidence, command_incident
+from nodeworthy.ui import command_audit, command_evidence, command_incident, command_parse
 from nodeworthy.wiring import REPOSITORY, setting, wiring
 
 
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     command_incident.add(commands)
     commands.add_parser("documents").set_defaults(act=_documents)
     command_evidence.add_commands(commands)
+    command_parse.add_commands(commands)
     return parser
 
 
