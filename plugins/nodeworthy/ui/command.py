@@ -1,8 +1,8 @@
 """The command line: what an operator asks of the ledger without opening the UI.
 
-ledger upgrade            bring the ledger's schema to the installed version
+ledger upgrade            bring the ledger's schema to the installed version; ledger backup|restore FILE
 fleet import FILE         import a fleet manifest
-node NAME                 print the life of a node
+node NAME                 print the life of a node as a timeline; notices prints what waits for a person
 hold NODE --why WHY       keep automation (and admission) off a node; release NODE ends it
 audit verify|export       check the audit, or write it as JSON lines
 incident list|clear       what the brake holds for, and its end by a person; incident absences tells who is out
@@ -24,8 +24,8 @@ from pathlib import Path
 
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.lifecycle.records import Hold
-from nodeworthy.ui import command_audit, command_evidence, command_incident, command_parse
-from nodeworthy.wiring import REPOSITORY, setting, wiring
+from nodeworthy.ui import command_audit, command_evidence, command_incident, command_ledger, command_node, command_parse
+from nodeworthy.wiring import REPOSITORY, wiring
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,16 +45,12 @@ def _parser() -> argparse.ArgumentParser:
         prog="nodeworthy", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    ledger = commands.add_parser("ledger")
-    ledger.add_argument("what", choices=["upgrade"])
-    ledger.set_defaults(act=_upgrade)
+    command_ledger.add(commands)
     fleet = commands.add_parser("fleet")
     fleet.add_argument("what", choices=["import"])
     fleet.add_argument("file")
     fleet.set_defaults(act=_import)
-    node = commands.add_parser("node")
-    node.add_argument("name")
-    node.set_defaults(act=_node)
+    command_node.add(commands)
     hold = commands.add_parser("hold")
     hold.add_argument("node")
     hold.add_argument("--why", required=True)
@@ -74,37 +70,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _upgrade(_: argparse.Namespace) -> None:
-    from nodeworthy.adapters.ledger_sql import upgrade
-
-    upgrade(setting("LEDGER_URL"))
-    print("The ledger's schema is current.")
-
-
 def _import(given: argparse.Namespace) -> None:
     made = wiring()
     changes = made.ledger.import_fleet(made.library.fleet(given.file))
     print("\n".join(changes) or "The ledger knows all of it already.")
-
-
-def _node(given: argparse.Namespace) -> None:
-    ledger = wiring().ledger
-    for record in ledger.nodes([given.name]):
-        print(f"{record.node.name} ({record.node.serial}, {record.node.sku}): {record.milestone}")
-        if record.reason:
-            print(f"  {record.reason}")
-    for hold in ledger.holds(given.name):
-        print(f"  hold ({hold.scope}) by {hold.who}: {hold.why}")
-    for qualification in ledger.qualifications(given.name):
-        print(f"  qualified ({qualification.scope.value}) until {qualification.expires_at:%Y-%m-%d %H:%M} UTC")
-    for judgement in ledger.judgements(given.name):
-        print(
-            f"  judged ({judgement.scope.value}, {judgement.suite}): {judgement.verdict.value} - {judgement.sentence}"
-        )
-    for effect in ledger.effects(given.name):
-        print(
-            f"  {effect.intended_at:%Y-%m-%d %H:%M:%S} {effect.kind} {effect.key}: {effect.status} {dict(effect.proof)}"
-        )
 
 
 def _hold(given: argparse.Namespace) -> None:
