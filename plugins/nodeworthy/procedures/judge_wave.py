@@ -26,6 +26,7 @@ from nodeworthy.procedures.dossier import Judged, write_dossier
 from nodeworthy.procedures.isolate import isolate
 from nodeworthy.procedures.progress import begin, record_of
 from nodeworthy.procedures.test_plan import PLAN
+from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.decision import not_attested
 from nodeworthy.qualification.own_checks import said_off
 from nodeworthy.qualification.sku import Sku
@@ -88,6 +89,7 @@ class Wave:
 
     def __post_init__(self) -> None:
         self.broken: list[str] = []
+        self._limits: Mapping[str, tuple[Baseline, ...]] = {}
 
     def judge(self, results: Sequence[StoredResult]) -> list[Summary | None]:
         """Judge results of one suite together, then treat them node by node."""
@@ -103,7 +105,12 @@ class Wave:
         self.work.say(
             f"Judging {len(results)} results of suite {results[0].suite}, {self.scope} scope, in one validation."
         )
+        self._limits = self._in_force(skus.values())
         judgements, validation = self.judging.judge.judge(batch)
+        if self._in_force(skus.values()) != self._limits:
+            raise Transient(
+                "Baselines were put in force while this wave was judged, so nothing counts: judge it again."
+            )
         return [
             self._safely(stored, partial(self._conclude, stored, judgement, validation))
             for stored, judgement in zip(results, judgements, strict=True)
@@ -171,7 +178,11 @@ class Wave:
         sku: Sku = library.sku(node.sku)
         off = [row["test"] for row in stored.switched_off]
         asked = library.suite(stored.suite).without(off)
-        return Basis(asked, sku, tuple(library.baselines(sku.name)), sku.firmware_set, node.serial)
+        return Basis(asked, sku, self._limits[sku.name], sku.firmware_set, node.serial)
+
+    def _in_force(self, skus: Iterable[Sku]) -> Mapping[str, tuple[Baseline, ...]]:
+        """Return the baselines in force, by SKU: what a dossier holds must be what the judge saw."""
+        return {name: tuple(self.work.library.baselines(name)) for name in sorted({sku.name for sku in skus})}
 
     def _qualification(self, judged: Judged, manifest: EvidenceReference) -> Qualification | None:
         if judged.judgement.verdict is not Verdict.PASS:

@@ -18,7 +18,7 @@ from nodeworthy.adapters.evidence_offline import OfflineEvidence
 from nodeworthy.adapters.library_in_force import LibraryInForce
 from nodeworthy.adapters.page_jinja import JinjaPage
 from nodeworthy.adapters.page_learning import LearningPage
-from nodeworthy.errors import Permanent, Refused
+from nodeworthy.errors import Permanent, Refused, Transient
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.ports import JudgingBatch, Library
@@ -243,3 +243,21 @@ def test_the_vendors_archive_holds_every_dossier_and_verifies_unpacked(tmp_path:
     assert OfflineEvidence((tmp_path / index["judgements"][0]["dossier"]).parent).dossier() == ()
     with pytest.raises(Refused, match="knows no node"):
         archive("gpu-z99", one.bench.ledger, one.bench.store.get)
+
+
+def test_limits_that_change_while_a_wave_is_judged_count_for_nothing() -> None:
+    """What the dossier holds must be what the judge saw: an approval in between ends the judging, to be tried again."""
+    wave = first_wave()
+    learn("learn/1", "h100-sxm-8", wave.court.bench.work, wave.teaching(1))
+
+    class Overtaken(OfLibrary):
+        def judge(self, batch: JudgingBatch) -> tuple[tuple[Judgement, ...], Mapping[str, Any]]:
+            """Judge, while a person answers."""
+            answer = super().judge(batch)
+            wave.book.approve()
+            return answer
+
+    wave.judge = Overtaken(wave.judge.library)
+    with pytest.raises(Transient, match="judge it again"):
+        rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging, lifetime=LIFETIME)
+    assert len(wave.court.bench.ledger.judgements("gpu-a01")) == 1
