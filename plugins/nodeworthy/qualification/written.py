@@ -145,7 +145,7 @@ def verdict_document(
         "suite_version": basis.suite.version,
         "sku": basis.sku.name,
         "gpus": basis.sku.gpus,
-        "devices": {kind: list(names) for kind, names in basis.sku.devices.items()},
+        **({"devices": {kind: list(names) for kind, names in basis.sku.devices.items()}} if basis.sku.devices else {}),
         **({"transports": dict(basis.sku.transports)} if basis.sku.transports else {}),
         **({"switched_off": [dict(row) for row in stored.switched_off]} if stored.switched_off else {}),
         "firmware_set": basis.firmware_set,
