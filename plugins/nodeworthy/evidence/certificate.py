@@ -74,8 +74,8 @@ def problems_of_certificate(certificate: Mapping[str, Any], check: CheckSignatur
     problems = []
     if not check(str(body.get("key_id")), content, signature):
         problems.append(
-            f"The signature by key {body.get('key_id')} does not fit: the certificate was changed, or the key is unknown "
-            "or revoked."
+            f"The signature by key {body.get('key_id')} does not fit: the certificate was changed, or the key is "
+            "unknown or revoked."
         )
     if not in_time:
         problems.append(f"The certificate is valid from {begins:%Y-%m-%d %H:%M} to {ends:%Y-%m-%d %H:%M} UTC, not now.")
