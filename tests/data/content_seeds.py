@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tests.data import content_seeds_json as documents
+from tests.data import content_seeds_smi as smi
 from tests.data import content_seeds_text as texts
 
 
@@ -118,5 +119,22 @@ SEEDS = (
     ),
     Seed("edac", "host-inventory", texts.EDAC, r"count", cut_after="mc0/ue_noinfo_count"),
     Seed("fabric", "fabric-manager", texts.FABRIC, r"running", noise=False, damages=()),
+    Seed(
+        "smi-query",
+        "nvidia-smi",
+        smi.TEXT,
+        r"^(?:Driver|Attached)|^    (?!Processes)\w.* : |^        \w.*: \d|Slowdown|Pending|Failure",
+        (("Attached GPUs                             : 2", "Attached GPUs                             : 4"),),
+        cut_after="Processes          ",
+    ),
+    Seed(
+        "smi-xml",
+        "nvidia-smi",
+        smi.XML,
+        r"^ <(?:driver|attached)|_link_|slowdown>|remapped_row_|MiB| W<| C<|serial|uuid|vbios",
+        (("<attached_gpus>2", "<attached_gpus>4"),),
+        noise=False,
+        cut_after="</nvidia_smi_l",
+    ),
     *documents.SEEDS(Seed),
 )

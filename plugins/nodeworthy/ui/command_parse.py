@@ -43,10 +43,14 @@ def parse_file(given: argparse.Namespace) -> None:
     """Print the document of one file. Permanent when the file cannot be read."""
     from nodeworthy.adapters.parser_probe import ProbeParser
 
-    parsed = dict(ProbeParser(Path(setting("PROBE", str(REPOSITORY / "probe")))).parse(given.kind, _blob(given.file)))
     library = _library()
+    rules = library.rules()
+    if given.sku and rules.family_of(given.sku.upper()) is None:
+        known = ", ".join(family.name for family in rules.devices)
+        raise Refused(f"{given.sku} names no family of GPUs that is known ({known}): correct it or leave it out.")
+    parsed = dict(ProbeParser(Path(setting("PROBE", str(REPOSITORY / "probe")))).parse(given.kind, _blob(given.file)))
     context = ContentContext(sku=given.sku, gpus=given.gpus, line_rate_gbps=given.line_rate)
-    judged = judge_content(parsed, library.rules(), library.catalogue(), context)
+    judged = judge_content(parsed, rules, library.catalogue(), context)
     document = {
         **parsed,
         "scope": SCOPE,

@@ -91,7 +91,7 @@ def wrong_count(seed: Seed, chance: random.Random) -> str | None:
 def noise(seed: Seed, chance: random.Random) -> str | None:
     """Another program logs between the lines, or before a document."""
     lines = seed.text.splitlines(keepends=True)
-    if seed.kind in ("dmesg", "fabric-manager"):
+    if seed.kind in ("dmesg", "fabric-manager") or seed.text.startswith("<"):
         return None  # a log is made of such lines
     for _ in range(chance.randrange(1, 5)):
         lines.insert(chance.randrange(len(lines)) if seed.noise else 0, chance.choice(_NOISE) + "\n")
