@@ -49,9 +49,13 @@ class Process:
         return None
 
     def kill(self) -> None:
-        """End the child at once."""
+        """End the child and its group at once.
+
+        `unshare --kill-child` ties its child to itself only after the fork; a kill in that moment would leave the
+        child behind, so the group is killed, which the child is in from the first.
+        """
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
 
 
 def send_signal(pid: int, number: signal.Signals) -> None:
