@@ -76,6 +76,16 @@ def test_bring_up_has_eight_task_instances_per_node_and_a_gate(environment: dict
     assert {"prove_hardware.burn_in", "prove_platform.verify"} <= set(shape["time_limit"])
 
 
+def test_housekeeping_is_a_handful_of_tasks_that_all_run(environment: dict[str, str]) -> None:
+    """Nothing is mapped, one follows the other whatever became of it, and the last one tells."""
+    command = [sys.executable, "-c", SHAPE, str(REPOSITORY / "dags" / "housekeeping.py")]
+    shape = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert shape["mapped"] == []
+    assert shape["tasks"] == ["settle", "deadlines", "reconcile", "watch", "verify", "retention", "report"]
+    assert min(shape["retries"].values()) >= 2
+    assert set(shape["time_limit"]) == set(shape["tasks"])
+
+
 LOADED = """
 import json
 from airflow._shared.module_loading.file_discovery import find_path_from_directory
