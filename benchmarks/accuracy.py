@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from nodeworthy.qualification.fault_model import fault_model
 from nodeworthy.qualification.similarity import ShapeRule
 
 from benchmarks.accuracy_figures import Tally, beside_oracle, rate_among_healthy
+from benchmarks.accuracy_judged import judged
 from benchmarks.accuracy_oracle import log_ratios
 from benchmarks.accuracy_strategies import FixedPercent, InWave, Nodeworthy, Strategy, freeze
 from benchmarks.accuracy_tables import markdown
@@ -83,18 +85,29 @@ def against_the_oracle(corpus: Parameters, seed: int, nodes: int) -> list[dict[s
     return rows
 
 
+def by_the_judge(corpus: Parameters, seed: int, nodes: int) -> dict[str, Any]:
+    """Return how the judge decides on documents of a corpus, bad data among them."""
+    document = yaml.safe_load(RULES.read_text(encoding="utf-8"))
+    frozen = freeze(corpus, seed, ShapeRule(**document["shape"]))
+    return judged(corpus, frozen, fault_model(document["fault_model"]), seed, nodes)
+
+
 def measure(seed: int, nodes: int, bad: int) -> dict[str, Any]:
     """Return the whole result as a JSON value."""
     corpus, began = parameters(), time.perf_counter()
-    fleet, oracle = in_a_fleet(corpus, seed, nodes), against_the_oracle(corpus, seed, bad)
+    with ProcessPoolExecutor(2) as pool:
+        fleet = pool.submit(in_a_fleet, corpus, seed, nodes)
+        oracle = pool.submit(against_the_oracle, corpus, seed, bad)
+        through_the_judge = pool.submit(by_the_judge, corpus, seed, nodes // 10)
     return {
         "benchmark": "accuracy",
         "seed": seed,
         "nodes": nodes,
         "bad_nodes": bad,
         "metrics": corpus.metrics,
-        "fleet": fleet,
-        "oracle": oracle,
+        "fleet": fleet.result(),
+        "oracle": oracle.result(),
+        "judged": through_the_judge.result(),
         "seconds": round(time.perf_counter() - began, 1),
     }
 
@@ -104,7 +117,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks accuracy", description=__doc__)
     parser.add_argument("--seed", type=int, default=20261130)
     parser.add_argument("--nodes", type=int, default=20480, help="nodes of the fleet's corpus")
-    parser.add_argument("--bad", type=int, default=16384, help="nodes of the corpus of bad nodes")
+    parser.add_argument("--bad", type=int, default=8192, help="nodes of the corpus of bad nodes")
     parser.add_argument("--write", action="store_true", help="keep the result in benchmarks/results/")
     given = parser.parse_args(arguments)
     result = measure(given.seed, given.nodes, given.bad)

@@ -131,14 +131,24 @@ class Nodeworthy:
 
     def stalls(self, block: Block, repeats: int) -> list[Finding | None]:
         """Return per node the GPU whose iteration times are unlike the reference's."""
-        return [self._stalled(times) for times in block.iterations[:, :, :repeats]]
+        times = block.iterations[:, :, :repeats]
+        relative = times / np.median(times, axis=3, keepdims=True)
+        flat = relative.reshape(len(block), self._parameters.gpus, -1)
+        odd = self._odd(flat).any(axis=1)
+        return [self._stalled(node) if is_odd else None for node, is_odd in zip(flat, odd, strict=True)]
+
+    def _odd(self, flat: Any) -> Any:
+        """Return which GPUs the product's rule is asked about: all but those far inside both its limits."""
+        points = len(self._frozen.shape.quantiles)
+        own = np.quantile(flat, np.linspace(0.0, 1.0, points), axis=2).transpose(1, 2, 0)
+        apart = abs(own - np.array(self._frozen.shape.quantiles)).mean(axis=2)
+        return (apart > (1.0 - self._rule.similarity) / 2) | (flat.max(axis=2) > self._frozen.shape.stalled)
 
     def _noise(self, family: Family) -> tuple[Array, Array]:
         return self._frozen.spread[family.name], self._frozen.run[family.name]
 
-    def _stalled(self, times: Any) -> Finding | None:
-        relative = times / np.median(times, axis=2, keepdims=True)
-        shapes = [shape(gpu.reshape(-1).tolist(), self._frozen.shape) for gpu in relative]
+    def _stalled(self, node: Any) -> Finding | None:
+        shapes = [shape(gpu.tolist(), self._frozen.shape) for gpu in node]
         worst = min(range(len(shapes)), key=lambda gpu: shapes[gpu].similarity)
         unhealthy = [gpu for gpu, one in enumerate(shapes) if not one.healthy(self._rule)]
         return Finding(worst if worst in unhealthy else unhealthy[0], ITERATIONS, -1) if unhealthy else None

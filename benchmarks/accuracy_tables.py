@@ -28,9 +28,27 @@ def markdown(result: dict[str, Any]) -> str:
         "",
         *_oracle(result["oracle"]),
         "",
+        "## Through the judge itself",
+        "",
+        *_judged(result["judged"]),
+        "",
         f"Took {result['seconds']} s.",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _judged(result: dict[str, Any]) -> list[str]:
+    figures, of_bad_data = result["figures"], result["bad_data"]
+    said = ", ".join(f"{what} {count} times" for what, count in sorted(of_bad_data.items()))
+    wrongly = sum(count for what, count in of_bad_data.items() if what.partition(": ")[2] in ("fail", "pass"))
+    return [
+        f"{result['nodes']} nodes as documents with five runs, by Great Expectations and the checks of suite L1, "
+        f"stalls left out: recall {figures['recall_material']:.2f} % of faults of 3 % and more, "
+        f"{figures['recall_small']:.1f} % of smaller ones, {figures['false_alarms']} false alarms, precision "
+        f"{figures['precision_material']:.2f} %, wrong reason {figures['wrong_reason']:.2f} %.",
+        "",
+        f"Bad data on healthy nodes: {said}. Counted as a bad node, or passed: {wrongly}.",
+    ]
 
 
 def _fleet(rows: list[dict[str, Any]]) -> list[str]:
