@@ -26,6 +26,8 @@ class Seed(NamedTuple):
     """Whether lines of another program may stand between its lines (not inside a JSON or XML document)."""
     damages: tuple[str, ...] = ("cut", "drop", "double", "not_a_number", "other_unit", "wrong_count")
     """What can be noticed in this kind: a log is an open stretch, whose end and words say nothing of loss."""
+    cut_from: int = 1
+    """A file that is cut before this is a whole one of another command."""
     cut_after: str = ""
     """Up to here a cut must show; what follows the last of it is decoration."""
 
@@ -66,7 +68,7 @@ SEEDS = (
     Seed("gpu-copy", "gpu-copy", texts.gpu_copy(), r"gpu", cut_after="gpu1_to_gpu0_read"),
     Seed("gpu-burn", "gpu-burn", texts.gpu_burn(), r"OK$", (("Tested 2", "Tested 4"),), cut_after="GPU 1: "),
     Seed("smi-table", "nvidia-smi", texts.table(), r"H100|MiB", cut_after="No running"),
-    Seed("smi-nvlink", "nvidia-smi", texts.NVLINK, r"Link", cut_after="Link 17: 26.562 GB"),
+    Seed("smi-nvlink", "nvidia-smi", texts.NVLINK, r"Link", cut_from=50, cut_after="Link 17: 26.562 GB"),
     Seed("perftest", "perftest", texts.perftest(), r"#bytes|^ 1048576|Mtu|qps", cut_after=" 1048576    5000"),
     Seed(
         "hpl",

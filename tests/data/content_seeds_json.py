@@ -212,6 +212,7 @@ def SEEDS(seed: Callable[..., Any]) -> tuple[Any, ...]:
             (('"total_ios": 7500000', '"total_ios": 7400000'),),
             False,
             ALL,
+            1,
             '"total_ios": 0',
         ),
         seed(
@@ -222,6 +223,7 @@ def SEEDS(seed: Callable[..., Any]) -> tuple[Any, ...]:
             (),
             False,
             ALL,
+            1,
             "critical_comp_time",
         ),
         seed(
@@ -232,6 +234,7 @@ def SEEDS(seed: Callable[..., Any]) -> tuple[Any, ...]:
             (('"Width": "4x"', '"Width": "8x"'),),
             False,
             ALL,
+            1,
             '"code"',
         ),
         seed(
@@ -242,13 +245,24 @@ def SEEDS(seed: Callable[..., Any]) -> tuple[Any, ...]:
             (('count": 4', 'count": 5'),),
             False,
             ALL,
+            1,
             '"State"',
         ),
-        seed("dcgm-json", "dcgm-diag-json", _text(_dcgm()), r"status|entity_id|\"name\"", (), False, ALL, '"version"'),
-        seed("lldp", "lldp", _text(_lldp()), r"ttl|\"value\": \"swp|via", (), False, ALL, "ttl"),
-        seed("lsblk", "lsblk", _text(_lsblk()), r"name|type|size", (), False, ALL, "nvme3n1"),
         seed(
-            "preflight", "dcgm-health", _jsonl(), r"summary", (('"total": 6', '"total": 7'),), True, ALL, '"skipped": 0'
+            "dcgm-json", "dcgm-diag-json", _text(_dcgm()), r"status|entity_id|\"name\"", (), False, ALL, 1, '"version"'
         ),
-        seed("prometheus", "gpu-metrics", _prom(), r"^DCGM", (), True, ALL, 'DCGM_FI_DEV_POWER_USAGE{gpu="1"'),
+        seed("lldp", "lldp", _text(_lldp()), r"ttl|\"value\": \"swp|via", (), False, ALL, 1, "ttl"),
+        seed("lsblk", "lsblk", _text(_lsblk()), r"name|type|size", (), False, ALL, 1, "nvme3n1"),
+        seed(
+            "preflight",
+            "dcgm-health",
+            _jsonl(),
+            r"summary",
+            (('"total": 6', '"total": 7'),),
+            True,
+            ALL,
+            1,
+            '"skipped": 0',
+        ),
+        seed("prometheus", "gpu-metrics", _prom(), r"^DCGM", (), True, ALL, 1, 'DCGM_FI_DEV_POWER_USAGE{gpu="1"'),
     )

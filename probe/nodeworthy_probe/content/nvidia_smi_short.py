@@ -51,7 +51,8 @@ def _listed(lines: list[str], sheet: Sheet) -> None:
     note_gaps(sheet, [int(gpu[1][:4]) for gpu in gpus], "gpu")
     sheet.number("node", "gpus", len(gpus), "count")
     for line in lines:
-        if line.startswith("GPU ") and not _LISTED.match(line):
+        own = _LISTED.match(line) or _LINK.match(line) or line.lstrip().startswith("MIG ")
+        if re.match(r"GPU |\s+\S", line) and not own:
             sheet.note("row/unreadable", "file", line)
 
 

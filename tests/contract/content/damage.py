@@ -40,7 +40,7 @@ def _rows(seed: Seed) -> tuple[list[str], list[int]]:
 def cut(seed: Seed, chance: random.Random) -> str | None:
     """The file ends too early."""
     end = seed.text.rindex(seed.cut_after) + len(seed.cut_after) if seed.cut_after else len(seed.text) - 2
-    return seed.text[: chance.randrange(1, end)]
+    return seed.text[: chance.randrange(seed.cut_from, end)]
 
 
 def drop(seed: Seed, chance: random.Random) -> str | None:
