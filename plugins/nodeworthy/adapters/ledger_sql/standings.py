@@ -10,11 +10,14 @@ import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.schema_upkeep import identities, outbox
-from nodeworthy.adapters.ledger_sql.store import Row, Store
+from nodeworthy.adapters.ledger_sql.store import Store
 from nodeworthy.lifecycle.upkeep import Identity, Limit, Overdue, Standing
 
 BOOTING_KINDS = ("reset", "node-delete")
 """Effects after which another boot id, or no Node object, is what was ordered."""
+
+
+_KNOWN = tuple(identities.c[name] for name in ("node", "boot_id", "machine_id", "uid", "system_uuid"))
 
 
 class Standings(Store):
@@ -24,7 +27,7 @@ class Standings(Store):
         """Return every node that has left its first milestone, by name."""
         with self._reading() as connection:
             newest = _newest(connection)
-            known = {row.node: _identity(row) for row in connection.execute(sa.select(identities))}
+            known = {node: Identity(*rest) for node, *rest in connection.execute(sa.select(*_KNOWN))}
             held, open_ = self._held(connection), _open_episodes(connection)
             boots = _boots(connection)
             table = schema.nodes
@@ -37,7 +40,7 @@ class Standings(Store):
                     since=row.since,
                     episode=newest[row.serial].episode,
                     revision=newest[row.serial].id,
-                    pending=newest[row.serial].delivered_at is None,
+                    pending=bool(newest[row.serial].pending),
                     held=row.serial in held,
                     booting=any(status in ("intended", "unknown") for status, _ in boots[open_.get(row.serial)]),
                     identity=known.get(row.serial),
@@ -77,7 +80,8 @@ def _beyond(limit: Limit) -> sa.ColumnElement[bool]:
 
 def _newest(connection: sa.Connection) -> Mapping[str, Any]:
     last = sa.select(sa.func.max(outbox.c.id)).group_by(outbox.c.node)
-    query = sa.select(outbox.c.id, outbox.c.node, outbox.c.episode, outbox.c.delivered_at).where(outbox.c.id.in_(last))
+    pending = outbox.c.delivered_at.is_(None).label("pending")
+    query = sa.select(outbox.c.id, outbox.c.node, outbox.c.episode, pending).where(outbox.c.id.in_(last))
     return {row.node: row for row in connection.execute(query)}
 
 
@@ -106,7 +110,3 @@ def _boots(connection: sa.Connection) -> Mapping[int | None, list[tuple[str, str
             found[row.episode] = [one for one in found[row.episode] if one[0] != "intended"]
         found[row.episode].append(("intended" if taken else row.status, str(row.proof.get("boot_id", ""))))
     return found
-
-
-def _identity(row: Row) -> Identity:
-    return Identity(row.boot_id, row.machine_id, row.uid, row.system_uuid)
