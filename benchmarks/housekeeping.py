@@ -1,6 +1,7 @@
 """Deadline check and reconcile diff over 10,000 nodes, and how many moves a second the ledger writes.
 
-Run as `python -m benchmarks housekeeping URL [NODES]` on an empty database; it prints one JSON document. API calls are left out: the cluster's answer is made beforehand, and nothing is written to it.
+Run as `python -m benchmarks housekeeping URL [NODES]` on an empty database; it prints one JSON document. API calls are
+left out: the cluster's answer is made beforehand, and nothing is written to it.
 """
 
 from __future__ import annotations
