@@ -53,17 +53,24 @@ def _judged(result: dict[str, Any]) -> list[str]:
 
 def _fleet(rows: list[dict[str, Any]]) -> list[str]:
     head = (
-        "| strategy | repeats | recall 3-6 % | recall 1-3 % | false alarms | precision 3-6 % | precision all "
+        "| strategy | repeats | nodes | recall 3-6 % | recall 1-3 % | false alarms | precision 3-6 % | precision all "
         "| wrong reason | test GPU-h | follow-up GPU-h | of it wasted |"
     )
-    lines = [head, "|" + "---|" * 11]
+    lines = [head, "|" + "---|" * 12]
     for row in rows:
-        lines.append(
-            f"| {row['strategy']} | {row['repeats']} | {row['recall_material']:.2f} % | {row['recall_small']:.1f} % "
-            f"| {row['false_alarms']} ({row['false_alarms_percent']:.3f} %) | {row['precision_material']:.2f} % "
-            f"| {row['precision_all']:.2f} % | {row['wrong_reason']:.2f} % | {row['test_gpu_hours']:.0f} "
-            f"| {row['follow_up_gpu_hours']:.0f} | {row['wasted_gpu_hours']:.0f} |"
-        )
+        cells = [
+            row["strategy"],
+            str(row["repeats"]),
+            str(row["nodes"]),
+            f"{row['recall_material']:.2f} %",
+            f"{row['recall_small']:.1f} %",
+            f"{row['false_alarms']} ({row['false_alarms_percent']:.3f} %)",
+            f"{row['precision_material']:.2f} %",
+            f"{row['precision_all']:.2f} %",
+            f"{row['wrong_reason']:.2f} %",
+            *(f"{row[hours]:.0f}" for hours in ("test_gpu_hours", "follow_up_gpu_hours", "wasted_gpu_hours")),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

@@ -28,6 +28,7 @@ TESTS, FIGURES, GPUS = 5, 6, 8
 METRICS = TESTS * FIGURES
 REFERENCE = 400.0
 SLOW_NODE, SLOW_GPU = 7, 3
+SHARES = {"whole_node_share": 0.2, "intermittent_share": 0.2}
 SKU = Sku("bench-8", 1, (), (), BmcProfile(""), "bench-2026.11", GPUS, 18)
 
 
@@ -59,7 +60,14 @@ def suite() -> Suite:
 def baselines() -> tuple[Baseline, ...]:
     """Return a baseline with floor, ceiling, spread and reference for every figure."""
     key = {"statistic": "median", "unit": "GB/s"}
-    rule = {"z": -4.0, "percent": -3.0, "sigma_floor_percent": 0.5, "minimum_population": 30, "source": "benchmark"}
+    rule: dict[str, Any] = {
+        "z": -4.0,
+        "percent": -3.0,
+        "sigma_floor_percent": 0.5,
+        "minimum_population": 30,
+        "source": "benchmark",
+    }
+    rule["together"] = {"amounts_percent": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "limit": 1e6, **SHARES}
     dated = {"source": "benchmark", "date": "2026-11-30"}
     references = references_from_document(
         {
