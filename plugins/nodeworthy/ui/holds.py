@@ -23,7 +23,7 @@ from nodeworthy.lifecycle.records import Hold
 TRIGGERED: Final = "bring_up"
 LONGEST_BODY_BYTES: Final = 16 * 1024
 LONGEST_REASON: Final = 1000
-SCOPES: Final = ("both", "automation", "admission")
+SCOPES: Final = {"both": "automation and admission", "automation": "automation", "admission": "admission"}
 _HOUR: Final = timedelta(hours=1)
 
 
@@ -68,7 +68,7 @@ def section(name: str, holds: tuple[Hold, ...], user: Any) -> str:
 
 def _forms(name: str, is_held: bool, user: Any) -> str:
     token = f'<input type="hidden" name="token" value="{form_token(user.get_id(), name, _now())}">'
-    options = "".join(f'<option value="{scope}">{scope}</option>' for scope in SCOPES)
+    options = "".join(f'<option value="{scope}">{words}</option>' for scope, words in SCOPES.items())
     place = (
         f'<form method="post" action="{escape(name)}/hold">{token}'
         f'<label>Keep off <select name="scope">{options}</select></label> '

@@ -45,7 +45,7 @@ def app() -> FastAPI:
 
 
 def nodes() -> str:
-    """Return the table of all nodes."""
+    """Return the table of all nodes, and what waits for a person."""
     ledger = _wiring().ledger
     rows = []
     for record in ledger.nodes():
@@ -58,7 +58,8 @@ def nodes() -> str:
             f"<td>{escape(record.node.rack)}/{record.node.position}</td><td>{escape(record.milestone)}</td>"
             f'<td class="{escape(verdict)}">{shown}</td><td>{escape(record.reason)}</td></tr>'
         )
-    return _page("Nodes", _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows))
+    table = _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows)
+    return _page("Nodes", table + _notices(ledger.notices()))
 
 
 def node(name: str, user: Any) -> str:

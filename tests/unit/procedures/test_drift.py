@@ -149,7 +149,7 @@ def test_a_milestone_that_outlives_a_boot_is_not_interrupted() -> None:
 
 
 def test_a_recreated_node_object_of_the_same_boot_is_known_again_and_shown_its_milestone() -> None:
-    """The image's kubelet registered it with the isolation taint: the same system keeps its proof, so it is in service."""
+    """The kubelet registered it with the image's taint; the same system keeps its proof and its service."""
     found = differences(standing("in_service"), node(UNQUALIFIED, uid="uid-2"))
     assert [(drift.kind, drift.remedy) for drift in found] == [
         ("undelivered", Remedy.DELIVER),
