@@ -134,20 +134,21 @@ def _measurement(row: Mapping[str, Any], node: str, tests: Mapping[str, TestRun]
     known = _STATUSES.get(str(row["status"]), MeasurementStatus.NOT_A_NUMBER)
     if known is MeasurementStatus.OK and value is None:
         known = MeasurementStatus.MISSING if row.get("value") is None else MeasurementStatus.NOT_A_NUMBER
-    run = tests.get(str(row["test"]))
+    test = str(row["test"])
+    run = tests.get(test)
     return Measurement(
-        node=node,
-        component=str(row["component"]),
-        metric=str(row["metric"]),
-        value=value,
-        unit=str(row["unit"]),
-        statistic=str(row["statistic"]),
-        test=str(row["test"]),
-        status=known,
-        parameters=dict(row["parameters"]) if row.get("parameters") else {},
-        transport=row.get("transport") or (run.transport if run else None),
-        tool_version=run.tool_version if run else None,
-        runs=_runs(row["runs"]) if row.get("runs") else (),
+        node,
+        str(row["component"]),
+        str(row["metric"]),
+        value,
+        str(row["unit"]),
+        str(row["statistic"]),
+        test,
+        known,
+        dict(row["parameters"]) if row.get("parameters") else {},
+        row.get("transport") or (run.transport if run else None),
+        run.tool_version if run else None,
+        _runs(row["runs"]) if row.get("runs") else (),
     )
 
 

@@ -82,7 +82,7 @@ def evidence(families: Sequence[Family], model: FaultModel) -> Evidence:
     if not families or not all(np.isfinite(family.deviations_percent).all() for family in families):
         raise ValueError("Evidence needs at least one family of figures, and every figure finite.")
     weights = [model.subsystem_weights.get(family.name, 1.0) for family in families]
-    parts = [weight * _family_ratio(family, model) for family, weight in zip(families, weights, strict=True)]
+    parts = [weight * ratios for weight, ratios in zip(weights, _ratios(families, model), strict=True)]
     total = sum(_weighted(part, model) for part in parts) / sum(weights)
     with np.errstate(divide="ignore"):
         return Evidence(np.log(total), tuple(np.log(part) for part in parts))
@@ -104,14 +104,36 @@ def _patterns(runs: int, model: FaultModel) -> tuple[Array, Array]:
     return rows, weights
 
 
-def _family_ratio(family: Family, model: FaultModel) -> Array:
-    """Return likelihood ratios by node and component, with one more column for all components together."""
-    figures = family.deviations_percent
+def _ratios(families: Sequence[Family], model: FaultModel) -> list[Array]:
+    """Return each family's ratios; of one node, families of one shape are worked out in one go."""
+    found: dict[int, Array] = {}
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for place, family in enumerate(families):
+        shape = family.deviations_percent.shape
+        shapes.setdefault(shape if shape[0] == 1 else (*shape, place), []).append(place)
+    for places in shapes.values():
+        alike = [families[place] for place in places]
+        ratios = _ratio(
+            np.concatenate([family.deviations_percent for family in alike]),
+            np.stack([family.spread_percent for family in alike]),
+            np.stack([family.run_percent for family in alike]),
+            model,
+        )
+        found.update(dict(zip(places, np.split(ratios, len(alike)), strict=True)))
+    return [found[place] for place in range(len(families))]
+
+
+def _ratio(figures: Array, spread_percent: Array, run_percent: Array, model: FaultModel) -> Array:
+    """Return likelihood ratios by node and component, with one more column for all components together.
+
+    The spreads are given per metric for each node, or once for all.
+    """
     nodes, components, _, runs = figures.shape
     rows, weights = _patterns(runs, model)
     hits = rows.sum(axis=1)
-    run_variance = (family.run_percent**2)[:, None]
-    shared = (family.spread_percent**2)[:, None] / (run_variance + runs * (family.spread_percent**2)[:, None])
+    run_variance = (run_percent**2)[:, None, :, None]
+    spread_variance = (spread_percent**2)[:, None, :, None]
+    shared = spread_variance / (run_variance + runs * spread_variance)
     seen = figures @ rows.T - (hits * shared) * figures.sum(axis=3)[..., None]
     expected = hits - shared * hits**2
     amounts = np.array(model.amounts_percent).reshape(-1, 1, 1, 1, 1)

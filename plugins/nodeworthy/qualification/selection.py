@@ -114,7 +114,7 @@ def probability(node: NodeRisk, model: RiskModel) -> float:
     daily = min(0.5, model.daily * factor)
     before = 1.0 - (1.0 - daily) ** max(0.0, node.days_since_qualification)
     odds = before / max(1e-12, 1.0 - before) * (model.finding_odds if node.findings else model.no_finding_odds)
-    return odds / (1.0 + odds)
+    return float(odds / (1.0 + odds))
 
 
 def select(nodes: Iterable[NodeRisk], model: SelectionModel, budget_gpu_hours: float) -> tuple[Choice, ...]:

@@ -100,6 +100,9 @@ def _runs(
     references: tuple[Reference, ...],
     runs: dict[tuple[str, str, str, str], tuple[float, ...]],
 ) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    medians = tuple(tuple((row.value or 0.0,) for row in of_component) for of_component in by_component)
+    if not runs:
+        return medians
     given = tuple(
         tuple(runs.get((row.test, row.metric, row.statistic, row.component), ()) for row in of_component)
         for of_component in by_component
@@ -108,7 +111,7 @@ def _runs(
     told_apart = all(reference.spread is not None and reference.run for reference in references)
     if told_apart and len(many) == 1 and many != {0}:
         return given
-    return tuple(tuple((row.value or 0.0,) for row in of_component) for of_component in by_component)
+    return medians
 
 
 def _weigh(subsystems: Sequence[_Subsystem], model: FaultModel) -> tuple[float, Row]:
