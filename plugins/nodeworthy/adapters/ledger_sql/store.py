@@ -38,12 +38,15 @@ def engine_of(url: str) -> sa.Engine:
     address = sa.make_url(url)
     if address.get_backend_name() != "sqlite":
         waits = f"-c lock_timeout={BUSY_TIMEOUT_SECONDS * 1000}"
+        # Ten thousand changes of one kind are sent in batches, not one by one.
+        batches = {"executemany_mode": "values_plus_batch"} if address.get_driver_name() == "psycopg2" else {}
         return sa.create_engine(
             address,
             json_serializer=canonical,
             isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": 10, "options": waits},
             pool_pre_ping=True,
+            **batches,
         )
     engine = sa.create_engine(address, json_serializer=canonical, connect_args={"timeout": BUSY_TIMEOUT_SECONDS})
     event.listen(engine, "connect", _prepare_sqlite)
