@@ -102,7 +102,7 @@ def measure(seed: int, nodes: int, bad: int) -> dict[str, Any]:
     with ProcessPoolExecutor(2) as pool:
         fleet = pool.submit(in_a_fleet, corpus, seed, nodes)
         oracle = pool.submit(against_the_oracle, corpus, seed, bad)
-        through_the_judge = pool.submit(by_the_judge, corpus, seed, nodes // 10)
+        through_the_judge = pool.submit(by_the_judge, corpus, seed, nodes // 2)
     return {
         "benchmark": "accuracy",
         "seed": seed,
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks accuracy", description=__doc__)
     parser.add_argument("--seed", type=int, default=20261130)
     parser.add_argument("--nodes", type=int, default=20480, help="nodes of the fleet's corpus")
-    parser.add_argument("--bad", type=int, default=4096, help="nodes of the corpus of bad nodes")
+    parser.add_argument("--bad", type=int, default=12288, help="nodes of the corpus of bad nodes")
     parser.add_argument("--write", action="store_true", help="keep the result in benchmarks/results/")
     given = parser.parse_args(arguments)
     result = measure(given.seed, given.nodes, given.bad)
