@@ -26,19 +26,13 @@ QUICK_LOSS = {
 
 
 @pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Running]:
-    """Start the stack on the tests' fleet and end all of it afterwards.
-
-    The wave of faults starts at once where its tests were asked for: it waits more than it works.
-    """
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Start the stack on the tests' fleet and end all of it afterwards."""
     kept = os.environ.get("NODEWORTHY_TEST_STACK")
     root = Path(kept) if kept else Path(tmp_path_factory.mktemp("stack"))
     stack = Stack(root, NODEWORTHY_INCLUDE=str(root / "include"), **QUICK_LOSS)
     try:
-        started = Running(stack, stack.api() if stack.groups.all() else start(stack))
-        if any(item.path.name == "test_faults.py" for item in request.session.items):
-            started.fault_wave = started.trigger(batch="faults")
-        yield started
+        yield Running(stack, stack.api() if stack.groups.all() else start(stack))
     finally:
         if not kept:
             stack.down()

@@ -21,7 +21,6 @@ class Running:
         self.stack = stack
         self.api = api
         self.ledger = open_ledger(stack)
-        self.fault_wave = ""
 
     def milestones(self, *names: str) -> dict[str, str]:
         """Return the milestone of these nodes, of all when none is named."""

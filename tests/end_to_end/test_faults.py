@@ -14,9 +14,10 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def wave(running: Running) -> str:
-    """The wave of faulty nodes, which started with the stack; it fails because its nodes do."""
-    assert running.wait(running.fault_wave, patience_seconds=580) == "failed"
-    return running.fault_wave
+    """The wave of faulty nodes; it fails because its nodes do."""
+    run, state = running.bring_up(batch="faults", patience_seconds=580)
+    assert state == "failed"
+    return run
 
 
 def test_the_wave_has_a_node_for_every_fault() -> None:
