@@ -25,13 +25,14 @@ demo: setup
 down:
 	@if [ -x $(PY) ]; then $(PY) -m stack down; fi
 
-# In the order of what fails fastest; pytest last, so that its closing line ends the output.
+# In the order of what fails fastest; the end-to-end tests last, alone, because they fill the machine.
 check: setup
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/mypy -p nodeworthy -p lab -p stack -p nodeworthy_probe
-	$(PY) -m pytest -m "not long" tests
+	$(PY) -m pytest -m "not long" -n 2 --dist loadfile --ignore tests/end_to_end -q tests
+	$(PY) -m pytest -m "not long" -q tests/end_to_end
 
 check-long: setup
 	$(PY) -m pytest -m "long or not long" --timeout 7200 tests
@@ -42,6 +43,7 @@ format: setup
 
 docs: setup
 	$(PY) -m nodeworthy documents
+	$(PY) -m benchmarks document
 
 screenshot: setup
 	$(PY) -m stack.screenshot

@@ -111,7 +111,7 @@ def probability(node: NodeRisk, model: RiskModel) -> float:
     factor: float = model.per_past_fault ** min(node.past_faults, MOST_PAST_FAULTS)
     factor *= model.infant_factor if node.age_days < model.infant_days else 1.0
     factor *= model.worn_factor if node.age_days > model.worn_days else 1.0
-    daily = min(0.5, model.daily * factor)
+    daily: float = min(0.5, model.daily * factor)
     before = 1.0 - (1.0 - daily) ** max(0.0, node.days_since_qualification)
     odds = before / max(1e-12, 1.0 - before) * (model.finding_odds if node.findings else model.no_finding_odds)
     return float(odds / (1.0 + odds))

@@ -52,6 +52,6 @@ def _line(line: str, sections: list[tuple[int, str]], gpu: dict[str, str], sheet
 def _ended(text: str, gpus: list[dict[str, str]], sheet: Sheet) -> None:
     last = gpus[-1] if gpus else {}
     if not any(path.startswith("processes") for path in last) and not re.search(
-        r"^ {4}Processes\s*$", text, re.MULTILINE
+        r"^ {4}Processes[ \t]*\n {5,}\S", text, re.MULTILINE
     ):
         sheet.note("document/cut", "file", "the last GPU has no list of processes: the output is cut")

@@ -125,13 +125,21 @@ def test_a_broken_tool_costs_its_own_rows_only(run_probe: RunProbe, fault: str, 
     assert _errors("result-1", run.result) == []
 
 
-def test_a_missing_tool_is_named(run_probe: RunProbe) -> None:
-    """A tool that the image lacks, and one that the probe does not know."""
-    tests = [{"test": "a", "tool": "alltoall_perf"}, {"test": "b", "tool": "fio"}]
-    run = run_probe(plan=node_views.plan(tests=tests))
+def test_a_missing_tool_is_named(tmp_path: Path) -> None:
+    """A tool that the image lacks, and one that the probe does not know: here the image has none at all."""
+    tests = [{"test": "a", "tool": "dcgmi"}, {"test": "b", "tool": "no-such-tool"}]
+    environment = {
+        "PATH": str(tmp_path / "nothing"),
+        "PYTHONPATH": str(REPOSITORY / "probe"),
+        "NODEWORTHY_OUTPUT": str(tmp_path),
+        "NODEWORTHY_PLAN": json.dumps(node_views.plan(tests=tests)),
+    }
+    command = [sys.executable, "-m", "nodeworthy_probe"]
+    subprocess.run(command, env=environment, capture_output=True, timeout=60, check=True)
+    result = json.loads((tmp_path / "result.json").read_text())
 
-    assert [test["execution"] for test in run.result["tests"]] == ["tool-missing", "skipped"]
-    assert _errors("result-1", run.result) == []
+    assert [test["execution"] for test in result["tests"]] == ["tool-missing", "skipped"]
+    assert _errors("result-1", result) == []
 
 
 def test_a_missing_gpu_keeps_its_rows(run_probe: RunProbe) -> None:
