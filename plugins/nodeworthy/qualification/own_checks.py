@@ -1,8 +1,8 @@
 """Own checks: what an operator adds to the suites with a file and a container image, without a line of Python.
 
 A check becomes a test of the suites that it names, and its limits become baselines, so that it is planned, logged,
-judged and kept like every other test. `SwitchedOff` is the opposite: a test that a pool's policy leaves out until a date,
-by name and with a reason, which stands in plan, log and verdict.
+judged and kept like every other test. `SwitchedOff` is the opposite: a test that a pool's policy leaves out until a
+date, by name and with a reason, which stands in plan, log and verdict.
 """
 
 from __future__ import annotations
