@@ -20,7 +20,7 @@ from tests.end_to_end.running import Running
 
 TITLE = b"airflow worker -- "
 LOOK_EVERY_SECONDS = 0.03
-ASK_EVERY_SECONDS = 2.0
+ASK_EVERY_SECONDS = 0.5
 LATEST_SECONDS = 0.4
 
 
@@ -32,6 +32,8 @@ class Blow:
     node: str = ""
     start: int = 1
     with_worker: bool = False
+    latest_seconds: float = LATEST_SECONDS
+    """The longest the process may live after it was seen; a quick step needs a quick hand."""
 
 
 class Killer:
@@ -82,7 +84,7 @@ class Killer:
 
     def _deal(self, blow: Blow) -> bool:
         pid = self._starts[blow.step, blow.node][blow.start - 1]
-        time.sleep(self._random.uniform(0, LATEST_SECONDS))
+        time.sleep(self._random.uniform(0, blow.latest_seconds))
         try:
             above = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
             if blow.with_worker:
