@@ -101,7 +101,7 @@ def bring_up_dag() -> DAG:
             if scope is not None:
                 last = _judge(segment[-1], scope, wave)
                 group >> last
-        last >> Gate(task_id="gate", finish=FINISH, wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
+        last >> Gate(task_id="gate", wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
     return dag
 
 

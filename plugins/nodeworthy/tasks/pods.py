@@ -17,9 +17,6 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences
 
-SIDECAR = "airflow-xcom-sidecar"
-RESULT_FOLDER = "/airflow/xcom"
-
 
 class TestPodOperator(KubernetesPodOperator):
     """Runs one suite on one node in a pod pinned to it by selector, and brings its evidence home."""

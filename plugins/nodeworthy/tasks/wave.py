@@ -140,9 +140,8 @@ class Gate(BaseOperator):
     A failed run is visible and can be reprocessed.
     """
 
-    def __init__(self, *, finish: str, wave: str, **kwargs: Any) -> None:
+    def __init__(self, *, wave: str, **kwargs: Any) -> None:
         super().__init__(on_failure_callback=say_reason, **kwargs)
-        self.finish = finish
         self.wave = wave
 
     def execute(self, context: Context) -> dict[str, Any]:
