@@ -1,0 +1,56 @@
+"""The port to Kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from nodeworthy.lifecycle.rows import Projection, Taint
+from nodeworthy.lifecycle.upkeep import Due
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNode:
+    """The Kubernetes view of a node."""
+
+    name: str
+    uid: str
+    ready: bool
+    schedulable: bool
+    boot_id: str
+    machine_id: str
+    system_uuid: str
+    image: str
+    kernel: str
+    taints: tuple[Taint, ...]
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    resource_version: str
+    milestone: str = ""
+    """What its condition `NodeworthyMilestone` tells."""
+
+
+class Cluster(Protocol):
+    """The Kubernetes API, as far as a node's life needs it."""
+
+    def node(self, name: str) -> ClusterNode | None:
+        """Read a node; None when there is no such Node object."""
+
+    def nodes(self) -> tuple[ClusterNode, ...]:
+        """Read all nodes by one paged LIST, consistent as of its first page."""
+
+    def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
+        """Make the node carry exactly these of *our* taints and labels; other actors' stay. May be repeated."""
+
+    def follow(self, name: str, projection: Projection, due: Due) -> None:
+        """As `project`, and cordon as its owner; somebody else's cordon stays. Refused after a later move."""
+
+    def tell_milestone(self, name: str, milestone: str, message: str) -> None:
+        """Set the node condition `NodeworthyMilestone`. May be repeated; a Node that is gone is success."""
+
+    def delete_node(self, name: str, *, uid: str) -> None:
+        """Delete the Node object with this uid; absent already is success. Idempotent."""
+
+    def read_file(self, pod: str, container: str, path: str, *, limit_bytes: int) -> bytes:
+        """Read one file of a running container by exec. Raises Permanent beyond the limit."""

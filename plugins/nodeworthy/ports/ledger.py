@@ -1,0 +1,124 @@
+"""The port to the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from nodeworthy.evidence.inventory import Inventory
+from nodeworthy.evidence.measurements import EvidenceReference
+from nodeworthy.evidence.records import Qualification, StoredResult
+from nodeworthy.evidence.verdicts import Judgement, Scope
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.machine import Moved
+from nodeworthy.lifecycle.policy import Action
+from nodeworthy.lifecycle.records import Effect, Hold, Lease, NodeRecord, Placement
+from nodeworthy.lifecycle.upkeep import Due
+
+
+class Ledger(Protocol):
+    """The memory. Every method is one transaction that writes its audit row too.
+
+    Methods that take a lease raise Refused when it is not the open one of the open episode (fencing).
+    """
+
+    def import_fleet(self, nodes: Sequence[FleetNode]) -> tuple[str, ...]:
+        """Insert or update manifest rows by serial. May be repeated. A sentence per change; Refused on a conflict."""
+
+    def nodes(self, names: Sequence[str] = (), *, batch: str = "", rack: str = "") -> tuple[NodeRecord, ...]:
+        """Return records by names, batch or rack (all when none is given), by name; unknown names are absent."""
+
+    def open_episode(self, node: str, *, kind: str, run: str, lifetime: timedelta) -> Lease:
+        """Open the node's episode, or take the open one's free or expired lease; the same run gets its own again.
+
+        Raises Refused with a sentence when another run holds it or a hold forbids automation.
+        """
+
+    def lease(self, node: str, run: str) -> Lease:
+        """Return the lease that `run` holds, renewed. Refused when it holds none any more."""
+
+    def run_nodes(self, run: str) -> tuple[str, ...]:
+        """Return the names of all nodes whose lease `run` ever held, ordered by name."""
+
+    def release(self, lease: Lease, *, close: bool, reason: str) -> None:
+        """Give the lease back; `close` ends the episode. May be repeated. Operators see `reason` word for word."""
+
+    def record_inventory(self, lease: Lease, inventory: Inventory, reference: EvidenceReference) -> None:
+        """Store components by serial with their place in this node."""
+
+    def components(self, node: str) -> tuple[Placement, ...]:
+        """Return every part that is, or was, in a node, with its time there."""
+
+    def advance(
+        self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None
+    ) -> Moved:
+        """Move the node by the lifecycle table: transition, evidence and audit in one transaction. Refused with reason.
+
+        An event whose target the node has reached or passed on the path is done already: returns Moved to itself.
+        """
+
+    def due(self, node: str) -> Due | None:
+        """Return what Kubernetes must show of a node; None before its first move."""
+
+    def delivered(self, revisions: Mapping[str, int], outcome: str = "shown") -> None:
+        """Write down, by node, that Kubernetes shows it up to this revision. Idempotent."""
+
+    def intend(
+        self, lease: Lease, kind: str, key: str, detail: Mapping[str, Any], absence: tuple[Action, str] | None = None
+    ) -> Effect:
+        """Write an effect down before it is done; a second call with (episode, kind, key) returns the first record.
+
+        `absence` (action, why) takes a serving node out by our own will in the same transaction, or both are Refused.
+        """
+
+    def settle(self, lease: Lease, effect: Effect, status: str, proof: Mapping[str, Any]) -> Effect:
+        """Write an effect's outcome and proof: proven, failed or unknown."""
+
+    def effects(self, node: str, *, episode: int | None = None) -> tuple[Effect, ...]:
+        """Return the effects of a node in order."""
+
+    def nonce(self, lease: Lease, purpose: str) -> str:
+        """Return the 256-bit hex nonce of (episode, purpose), minted once."""
+
+    def renew_nonce(self, lease: Lease, purpose: str) -> str:
+        """Mint a new nonce for (episode, purpose): the old one is void."""
+
+    def record_result(self, lease: Lease, result: StoredResult) -> None:
+        """Store a probe result that waits for judgement. The pod may be deleted only after this. Idempotent by hash."""
+
+    def results(self, *, run: str, scope: Scope, unjudged: bool = True) -> tuple[StoredResult, ...]:
+        """Return the results of the nodes that `run` holds leases of."""
+
+    def record_judgement(self, lease: Lease, judgement: Judgement, qualification: Qualification | None) -> None:
+        """Store a judgement, its reasons and, for a pass, the qualification."""
+
+    def judgements(self, node: str, *, episode: int | None = None) -> tuple[Judgement, ...]:
+        """Return judgements of a node, newest first."""
+
+    def qualifications(self, node: str) -> tuple[Qualification, ...]:
+        """Return the unvoided qualifications of a node."""
+
+    def void_qualifications(self, lease: Lease, scope: Scope, why: str) -> None:
+        """Void the node's qualifications of one scope."""
+
+    def record_certificate(self, lease: Lease, reference: EvidenceReference, expires_at: datetime) -> None:
+        """Store the node's certificate reference."""
+
+    def certificate(self, node: str) -> tuple[EvidenceReference, datetime] | None:
+        """Return the newest unrevoked certificate and its expiry."""
+
+    def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
+        """Store who answered a plan's approval request (`approve` or `refuse`)."""
+
+    def approval(self, node: str, episode: int, plan_sha256: str) -> tuple[str, str, str] | None:
+        """Return (who, answer, why) for exactly this plan; None when nobody answered."""
+
+    def hold(self, hold: Hold) -> None:
+        """Put a hold on a node."""
+
+    def release_hold(self, node: str, *, who: str) -> None:
+        """End all holds of a node; moves nothing."""
+
+    def holds(self, node: str) -> tuple[Hold, ...]:
+        """Return the holds in force."""

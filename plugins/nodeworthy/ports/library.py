@@ -1,0 +1,37 @@
+"""The port to what people wrote in `include/`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.table import Lifecycle
+from nodeworthy.qualification.baselines import Baseline
+from nodeworthy.qualification.sku import FirmwareSet, Sku
+from nodeworthy.qualification.suites import Suite
+
+
+class Library(Protocol):
+    """What people wrote in `include/`: read, checked against its schema, frozen."""
+
+    def lifecycle(self) -> Lifecycle:
+        """Return the lifecycle table."""
+
+    def sku(self, name: str) -> Sku:
+        """Return a SKU definition. Permanent with file and line when it is missing or broken."""
+
+    def firmware_set(self, name: str) -> FirmwareSet:
+        """Return a firmware baseline set."""
+
+    def suite(self, name: str) -> Suite:
+        """Return a suite with its test plan and expectations."""
+
+    def baselines(self, sku: str) -> tuple[Baseline, ...]:
+        """Return the baselines in force for a SKU."""
+
+    def policy(self, pool: str) -> Mapping[str, Any]:
+        """Return a pool's policy."""
+
+    def fleet(self, path: str) -> tuple[FleetNode, ...]:
+        """Read a fleet manifest (YAML or CSV). Permanent with file and line when it is broken."""
