@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from nodeworthy.errors import Refused
+from nodeworthy.evidence.history import Figure, Figures
 from nodeworthy.evidence.inventory import Component, Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
@@ -44,6 +45,7 @@ class MemoryLedger:
         self.moves: list[tuple[str, Mapping[str, Any]]] = []
         self.shown: dict[str, int] = {}
         self.parts: dict[str, tuple[Component, ...]] = {}
+        self.histories: dict[str, dict[str, Figures]] = {}
 
     # -- nodes and episodes
 
@@ -202,8 +204,16 @@ class MemoryLedger:
             one for of, one in self._results if of == run and one.scope is scope and not (unjudged and one.judged)
         )
 
-    def record_judgement(self, lease: Lease, judgement: Judgement, qualification: Qualification | None) -> None:
+    def record_judgement(
+        self,
+        lease: Lease,
+        judgement: Judgement,
+        qualification: Qualification | None,
+        figures: Figures | None = None,
+    ) -> None:
         """Store a judgement; the node's results of its scope are judged."""
+        if figures is not None:
+            self.histories.setdefault(lease.node, {}).setdefault(figures.result_sha256, figures)
         self._judgements.insert(0, (lease.episode, judgement))
         self._results = [
             (run, replace(one, judged=True) if (one.node, one.scope) == (lease.node, judgement.scope) else one)
@@ -211,6 +221,13 @@ class MemoryLedger:
         ]
         if qualification is not None:
             self._qualifications.append(qualification)
+
+    def earlier_figures(self, stored: StoredResult, first: int, latest: int) -> tuple[tuple[Figure, ...], ...]:
+        """Return the figures of the runs before this one, whatever their driver."""
+        known = self.histories.get(stored.node, {})
+        before = list(known)
+        before = before[: before.index(stored.bundle.sha256)] if stored.bundle.sha256 in known else before
+        return tuple(known[name].figures for name in before)
 
     def judgements(self, node: str, *, episode: int | None = None) -> tuple[Judgement, ...]:
         """Return judgements, newest first."""

@@ -65,7 +65,16 @@ class JudgeGx:
             )
         validation = validate(rows, suite)
         judgements = tuple(
-            decide(Case(context.stored, context.suite, of_node, validation.failed, result))
+            decide(
+                Case(
+                    context.stored,
+                    context.suite,
+                    of_node,
+                    validation.failed,
+                    result,
+                    batch.histories.get(context.stored.node),
+                )
+            )
             for context, result, of_node in read
         )
         return judgements, validation_document(suite, rows, validation.failed, validation.engine)

@@ -13,6 +13,7 @@ from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.ports import Library
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.sku import FirmwareSet, Sku
+from nodeworthy.qualification.statistical_rules import StatisticalRules
 from nodeworthy.qualification.suites import Suite
 from nodeworthy.qualification.versions import BaselineVersion, in_force, laid_over, learnt
 
@@ -47,6 +48,10 @@ class LibraryInForce:
     def suite(self, name: str) -> Suite:
         """Return a suite with its test plan and expectations."""
         return self._files.suite(name)
+
+    def statistics(self) -> StatisticalRules:
+        """Return the statistical rules."""
+        return self._files.statistics()
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""

@@ -24,7 +24,9 @@ from nodeworthy.qualification.baselines import Baseline, baselines_from_document
 from nodeworthy.qualification.learning import LearningRule
 from nodeworthy.qualification.own_checks import OwnCheck, check_from_document, with_checks
 from nodeworthy.qualification.references import Reference, references_from_document
+from nodeworthy.qualification.selection import SelectionModel, selection_model
 from nodeworthy.qualification.sku import FirmwareSet, Sku
+from nodeworthy.qualification.statistical_rules import StatisticalRules, rules_from_document
 from nodeworthy.qualification.suite_document import suite_from_document
 from nodeworthy.qualification.suites import Suite
 
@@ -47,6 +49,7 @@ class YamlLibrary:
         self.policy = cache(self._read_policy)
         self.checks = cache(self._read_checks)
         self.pool_policy = cache(self._read_pool_policy)
+        self.statistics = cache(self._read_statistics)
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
         """Read a fleet manifest (YAML or CSV), anew each time: operators edit it."""
@@ -112,6 +115,15 @@ class YamlLibrary:
         """Return how baselines are learnt from the fleet's own measurements."""
         path = self._path("baselines", "learning", ".yaml")
         return values.learning_rule(read(path, self._schemas, "learning-1"))
+
+    def _read_statistics(self) -> StatisticalRules:
+        path = self._path("statistics", "combined", ".yaml")
+        return rules_from_document(read(path, self._schemas, "statistics-1"), str(path))
+
+    def selection(self) -> SelectionModel:
+        """Return the model by which nodes are chosen for suites."""
+        path = self._path("statistics", "selection", ".yaml")
+        return selection_model(read(path, self._schemas, "selection-1"), str(path))
 
     def _read_policy(self, pool: str) -> Mapping[str, Any]:
         path = self._path("policies", pool, ".yaml")

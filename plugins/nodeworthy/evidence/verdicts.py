@@ -47,6 +47,18 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """Something a judgement noticed that counts against nobody: a drift, a pass on the second try."""
+
+    code: str
+    component: str
+    part: str
+    """Serial of the component, empty where it is not known."""
+    metric: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """The verdict on one node's results of one suite, with every reason that is not a pass."""
 
@@ -61,3 +73,5 @@ class Judgement:
     """Whether the evidence comes from the virtual fleet."""
     dossier: EvidenceReference | None = None
     """The manifest of its evidence, once that is written; a pass and every other verdict have one."""
+    remarks: tuple[Remark, ...] = ()
+    """What raises suspicion without deciding anything; its words stand in the sentence too."""

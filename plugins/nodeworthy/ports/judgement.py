@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
+from nodeworthy.qualification.own_history import History
 from nodeworthy.qualification.sku import Sku
 
 
@@ -23,6 +24,8 @@ class JudgingBatch:
     firmware_sets: Mapping[str, str]
     serials: Mapping[str, str] = field(default_factory=dict)
     """Chassis serial by node name; a result that names another is not this node's."""
+    histories: Mapping[str, History] = field(default_factory=dict)
+    """Earlier runs by node name; a node without any is absent."""
 
 
 class Judge(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from nodeworthy.evidence.history import Figure, Figures
 from nodeworthy.evidence.inventory import Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
@@ -90,8 +91,20 @@ class Ledger(Protocol):
     def results(self, *, run: str, scope: Scope, unjudged: bool = True) -> tuple[StoredResult, ...]:
         """Return the results of the nodes that `run` holds leases of."""
 
-    def record_judgement(self, lease: Lease, judgement: Judgement, qualification: Qualification | None) -> None:
-        """Store a judgement, its reasons and, for a pass, the qualification."""
+    def record_judgement(
+        self,
+        lease: Lease,
+        judgement: Judgement,
+        qualification: Qualification | None,
+        figures: Figures | None = None,
+    ) -> None:
+        """Store a judgement, its reasons and, for a pass, the qualification; `figures` join the node's history."""
+
+    def earlier_figures(self, stored: StoredResult, first: int, latest: int) -> tuple[tuple[Figure, ...], ...]:
+        """Return the history of a result's node before it, oldest first: the first runs and the latest ones.
+
+        Only runs of the same scope and driver on the same kind of fleet. The same result has the same history for ever.
+        """
 
     def judgements(self, node: str, *, episode: int | None = None) -> tuple[Judgement, ...]:
         """Return judgements of a node, newest first."""

@@ -9,6 +9,7 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.sku import FirmwareSet, Sku
+from nodeworthy.qualification.statistical_rules import StatisticalRules
 from nodeworthy.qualification.suites import Suite
 
 
@@ -29,6 +30,9 @@ class Library(Protocol):
 
     def baselines(self, sku: str) -> tuple[Baseline, ...]:
         """Return the baselines in force for a SKU."""
+
+    def statistics(self) -> StatisticalRules:
+        """Return the statistical rules: a node's own history, lemons, the shape of stalls."""
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""

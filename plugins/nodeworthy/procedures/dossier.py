@@ -61,6 +61,7 @@ def write_dossier(judged: Judged, lease: Lease, work: Work, page: EvidencePage) 
         "result": without_nan(dict(judged.stored.document)),
         "validation": judged.validation,
         "attestation": judged.attestation,
+        "history": None if judged.basis.history is None else judged.basis.history.document(),
         "files": {**hashes, "verdict.json": sha256_hex(contents["verdict.json"])},
     }
     contents[PAGE] = page.render(shown)
@@ -81,6 +82,8 @@ def _contents(judged: Judged, lease: Lease, work: Work) -> dict[str, bytes]:
             {"baselines": baselines_to_document(basis.baselines), "references": references_to_document(basis.baselines)}
         ),
     }
+    if basis.history is not None:
+        contents["history.json"] = canonical_json(basis.history.document())
     if judged.attestation is not None:
         contents["attestation.json"] = canonical_json(dict(judged.attestation))
     return contents

@@ -29,6 +29,7 @@ from nodeworthy.procedures.test_plan import PLAN
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.decision import not_attested
 from nodeworthy.qualification.own_checks import said_off
+from nodeworthy.qualification.own_history import History, figures_of, history_of
 from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.validation import part_of
 from nodeworthy.qualification.written import Basis
@@ -90,6 +91,7 @@ class Wave:
     def __post_init__(self) -> None:
         self.broken: list[str] = []
         self._limits: Mapping[str, tuple[Baseline, ...]] = {}
+        self._histories: Mapping[str, History] = {}
 
     def judge(self, results: Sequence[StoredResult]) -> list[Summary | None]:
         """Judge results of one suite together, then treat them node by node."""
@@ -101,6 +103,7 @@ class Wave:
             skus=skus,
             firmware_sets={node: sku.firmware_set for node, sku in skus.items()},
             serials={result.node: self.nodes[result.node].serial for result in results},
+            histories=self._earlier(results),
         )
         self.work.say(
             f"Judging {len(results)} results of suite {results[0].suite}, {self.scope} scope, in one validation."
@@ -140,11 +143,12 @@ class Wave:
         if self.scope is Scope.PLATFORM:
             judgement, quote = self._attested(stored, judgement, lease)
         judgement = replace(judgement, sentence=judgement.sentence + said_off(stored.switched_off))
-        basis = self._basis(stored, node)
-        judged = Judged(stored, judgement, basis, part_of(validation, stored.node), quote)
+        basis, part = self._basis(stored, node), part_of(validation, stored.node)
+        judged = Judged(stored, judgement, basis, part, quote)
         dossier = write_dossier(judged, lease, work, self.judging.page)
         qualification = self._qualification(judged, dossier.manifest)
-        work.ledger.record_judgement(lease, replace(judgement, dossier=dossier.manifest), qualification)
+        recorded = replace(judgement, dossier=dossier.manifest)
+        work.ledger.record_judgement(lease, recorded, qualification, figures_of(stored, part))
         page = work.store.url(dossier.page)
         work.say(f"{judgement.sentence} Evidence: {page}")
         self._move(judgement, dossier.manifest, lease)
@@ -178,7 +182,15 @@ class Wave:
         sku: Sku = library.sku(node.sku)
         off = [row["test"] for row in stored.switched_off]
         asked = library.suite(stored.suite).without(off)
-        return Basis(asked, sku, self._limits[sku.name], sku.firmware_set, node.serial)
+        history = self._histories.get(stored.node)
+        return Basis(asked, sku, self._limits[sku.name], sku.firmware_set, node.serial, history)
+
+    def _earlier(self, results: Sequence[StoredResult]) -> Mapping[str, History]:
+        """Return the earlier runs of every node that has any; they are frozen into its dossier."""
+        rule = self.work.library.statistics().own_history
+        runs = {one.node: self.work.ledger.earlier_figures(one, rule.drift.settle, rule.runs) for one in results}
+        self._histories = {node: history_of(earlier, rule) for node, earlier in runs.items() if earlier}
+        return self._histories
 
     def _in_force(self, skus: Iterable[Sku]) -> Mapping[str, tuple[Baseline, ...]]:
         """Return the baselines in force, by SKU: what a dossier holds must be what the judge saw."""

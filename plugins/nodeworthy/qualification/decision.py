@@ -13,8 +13,9 @@ from typing import Final
 
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.results import Result, read_result
-from nodeworthy.evidence.verdicts import Judgement, Reason, Verdict
+from nodeworthy.evidence.verdicts import Judgement, Reason, Remark, Verdict
 from nodeworthy.qualification.frame import Row
+from nodeworthy.qualification.own_history import History, drifts, parts_of, said_remarks
 from nodeworthy.qualification.sentences import Failure, judged_sentence, passed_sentence, reason_of
 from nodeworthy.qualification.suites import Check, Suite
 
@@ -47,6 +48,8 @@ class Case:
     failed: Mapping[int, tuple[str, ...]]
     result: Result | None = None
     """The result as it was read for the rows; it is read from the stored document when it is not given."""
+    history: History | None = None
+    """The node's earlier runs; None when it has none."""
 
 
 def decide(case: Case) -> Judgement:
@@ -59,15 +62,31 @@ def decide(case: Case) -> Judgement:
         sentence = passed_sentence(case.stored, case.suite, case.rows)
     else:
         sentence = judged_sentence(case.stored.node, [reason for reason in reasons if reason.verdict is verdict])
+    remarks = _remarks(case, failures)
     return Judgement(
         node=case.stored.node,
         scope=case.stored.scope,
         suite=case.suite.name,
         verdict=verdict,
         reasons=tuple(reasons),
-        sentence=sentence,
+        sentence=sentence + said_remarks(remarks),
         simulated=result.simulated,
+        remarks=remarks,
     )
+
+
+def _remarks(case: Case, failures: Sequence[Failure]) -> tuple[Remark, ...]:
+    """Return what was noticed beside the reasons; a figure that is a reason already is not noticed once more."""
+    if case.history is None:
+        return ()
+    unfit = {failure.row.test for failure in failures if failure.verdict in UNFIT}
+    told = {(failure.row.test, failure.row.component) for failure in failures}
+    rows = [
+        row
+        for row in case.rows
+        if row.test not in unfit and (row.test, row.component) not in told and not _is_explained(case.suite, row)
+    ]
+    return drifts(rows, case.history, parts_of(case.stored.document))
 
 
 def _failures(case: Case) -> list[Failure]:
@@ -112,6 +131,11 @@ def _explained(failures: list[Failure]) -> list[Failure]:
         for failure in failures
         if failure.check.layer != 3 or failure.spec is None or failure.spec.explained_by not in flagged
     ]
+
+
+def _is_explained(suite: Suite, row: Row) -> bool:
+    spec = suite.spec(row.test, row.metric, row.statistic)
+    return spec is not None and bool(spec.explained_by)
 
 
 def _reasons(case: Case, result: Result, failures: Sequence[Failure]) -> list[Reason]:

@@ -8,19 +8,24 @@ decline that no single run shows is found, and the run in which it began is know
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import pi, sqrt
 from statistics import median
 
-from nodeworthy.qualification.statistics import robust_sigma
+from nodeworthy.qualification.statistics import run_sigma
 
 
 @dataclass(frozen=True, slots=True)
 class DriftRule:
-    """Allowance `k` and limit `h` in standard deviations; the first `settle` runs make a node's own reference."""
+    """Allowance `k` and limit `h` in standard deviations; the first `settle` runs make a node's own reference.
+
+    That reference is a median of few runs and may lie high: the allowance grows by `margin` of its standard errors.
+    """
 
     k: float
     h: float
     settle: int
+    margin: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,12 @@ def drift(values: Sequence[float], centre: float, sigma: float, rule: DriftRule)
 def own_drift(values: Sequence[float], sigma_floor: float, rule: DriftRule) -> Drift | None:
     """Return the drift of a node against its own first runs; None while it has no more than those.
 
-    The first `settle` runs give median and robust spread; the spread is never below `sigma_floor`, in the same unit.
+    The first `settle` runs give the median. The spread is that from each run to the next, which a slow decline does not
+    widen, and never below `sigma_floor`, in the same unit.
     """
     if len(values) <= rule.settle:
         return None
-    first = values[: rule.settle]
-    return drift(values[rule.settle :], median(first), max(robust_sigma(first), sigma_floor), rule)
+    # The standard error of a median of n normal values is sqrt(pi / 2 n) of their standard deviation.
+    widened = replace(rule, k=rule.k + rule.margin * sqrt(pi / 2.0 / rule.settle))
+    sigma = max(run_sigma(values), sigma_floor)
+    return drift(values[rule.settle :], median(values[: rule.settle]), sigma, widened)

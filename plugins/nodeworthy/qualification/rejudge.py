@@ -20,6 +20,7 @@ from nodeworthy.qualification.checks import failed_checks
 from nodeworthy.qualification.decision import Case, decide, not_attested
 from nodeworthy.qualification.frame import Context, build_rows
 from nodeworthy.qualification.own_checks import said_off
+from nodeworthy.qualification.own_history import history_from_document
 from nodeworthy.qualification.references import references_from_document
 from nodeworthy.qualification.sku import BmcProfile, Sku
 from nodeworthy.qualification.suite_document import suite_from_document
@@ -42,7 +43,7 @@ def rejudge(files: Mapping[str, bytes]) -> bytes:
     basis = _basis(files, recorded)
     rows = build_rows([Context(stored, basis.suite, basis.sku, basis.baselines, basis.firmware_set, basis.serial)])
     failed = failed_checks(rows, basis.suite.checks())
-    judgement = _with_quote(decide(Case(stored, basis.suite, rows, failed)), files)
+    judgement = _with_quote(decide(Case(stored, basis.suite, rows, failed, history=basis.history)), files)
     judgement = replace(judgement, sentence=judgement.sentence + said_off(stored.switched_off))
     return canonical_json(verdict_document(stored, judgement, basis, recorded["made_from"]))
 
@@ -58,6 +59,7 @@ def _basis(files: Mapping[str, bytes], recorded: Mapping[str, Any]) -> Basis:
         ),
         firmware_set=recorded["firmware_set"],
         serial=recorded["serial"],
+        history=history_from_document(json.loads(files["history.json"])) if "history.json" in files else None,
     )
 
 

@@ -8,6 +8,8 @@ of the median, so that a quantised or unusually quiet metric does not turn round
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from math import sqrt
 from statistics import median
 
 MAD_TO_SIGMA = 1.4826
@@ -18,6 +20,16 @@ def robust_sigma(values: Sequence[float]) -> float:
     """Return 1.4826 times the median absolute deviation, in the unit of the values."""
     centre = median(values)
     return MAD_TO_SIGMA * median(abs(value - centre) for value in values)
+
+
+def run_sigma(values: Sequence[float]) -> float:
+    """Return the robust standard deviation from run to run of a series: from its steps, so that no trend is in it.
+
+    A step between two independent runs has sqrt(2) times their standard deviation. ValueError for less than two values.
+    """
+    if len(values) < 2:
+        raise ValueError("A spread from run to run needs two runs.")
+    return MAD_TO_SIGMA * median(abs(after - before) for before, after in pairwise(values)) / sqrt(2.0)
 
 
 def deviation_percent(value: float, centre: float) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.qualification.baselines import BASELINE_SCHEMA, Baseline
+from nodeworthy.qualification.own_history import History
 from nodeworthy.qualification.references import REFERENCE_SCHEMA, Reference
 from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suite_document import SUITE_SCHEMA
@@ -30,6 +31,7 @@ class Basis:
     baselines: tuple[Baseline, ...]
     firmware_set: str
     serial: str
+    history: History | None = None
 
 
 def suite_to_document(suite: Suite) -> dict[str, Any]:
@@ -153,6 +155,7 @@ def verdict_document(
         "verdict": judgement.verdict.value,
         "sentence": judgement.sentence,
         "reasons": [{**asdict(reason), "verdict": reason.verdict.value} for reason in judgement.reasons],
+        **({"remarks": [asdict(remark) for remark in judgement.remarks]} if judgement.remarks else {}),
         "references": references_to_document(basis.baselines),
         "made_from": dict(hashes),
     }

@@ -62,7 +62,15 @@ class ReferenceJudge:
         rows = build_rows(contexts)
         failed = failed_checks(rows, suite.checks())
         judgements = tuple(
-            decide(Case(one, suite, tuple(row for row in rows if row.node == one.node), failed))
+            decide(
+                Case(
+                    one,
+                    suite,
+                    tuple(row for row in rows if row.node == one.node),
+                    failed,
+                    history=batch.histories.get(one.node),
+                )
+            )
             for one in batch.results
         )
         return judgements, validation_document(suite, rows, failed, "the reference implementation")

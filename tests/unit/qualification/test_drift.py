@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 from nodeworthy.qualification.drift import DriftRule, drift, own_drift
+from nodeworthy.qualification.statistics import run_sigma
 
-RULE = DriftRule(k=0.5, h=5.0, settle=5)
+RULE = DriftRule(k=0.5, h=5.0, settle=5, margin=0.0)
 
 
 def test_sums_are_those_worked_out_by_hand() -> None:
@@ -30,12 +32,29 @@ def test_better_than_before_is_no_drift() -> None:
 
 
 def test_a_history_settles_first() -> None:
-    """Five runs make the reference: nothing is said with five, and the sixth is judged by their median and spread."""
+    """Five runs make the reference: nothing is said with five, and the sixth is judged by their median.
+
+    The steps are 1, 1, 1, 0 and 8; a spread of 1.4826 / sqrt(2) = 1.0484. 8 / 1.0484 - 0.5 = 7.131.
+    """
     first = [99.0, 100.0, 101.0, 100.0, 100.0]
     assert own_drift(first, 1.0, RULE) is None
     found = own_drift([*first, 92.0], 1.0, RULE)
     assert found is not None
-    assert found.sums == pytest.approx((7.5,))
+    assert found.sums == pytest.approx((7.131,), abs=1e-3)
+
+
+def test_few_runs_make_an_unsure_reference() -> None:
+    """Two standard errors of a median of five are allowed: 7.131 - 2 x sqrt(pi / 10) = 6.010."""
+    found = own_drift([99.0, 100.0, 101.0, 100.0, 100.0, 92.0], 1.0, replace(RULE, margin=2.0))
+    assert found is not None
+    assert found.sums == pytest.approx((6.010,), abs=1e-3)
+
+
+def test_a_decline_does_not_widen_the_spread() -> None:
+    """Runs that fall by 1 each have a spread of 1.0484 from run to run, however far they fall together."""
+    assert run_sigma([100.0 - run for run in range(40)]) == pytest.approx(1.0484, abs=1e-4)
+    with pytest.raises(ValueError, match="two runs"):
+        run_sigma([1.0])
 
 
 def test_without_a_spread_there_is_no_drift_to_tell() -> None:

@@ -7,7 +7,7 @@ so that an old pass never outlives a new failure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -16,16 +16,18 @@ import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.baselines import BaselineVersions
+from nodeworthy.adapters.ledger_sql.own_history import OwnHistory, remarks_of
 from nodeworthy.adapters.ledger_sql.schema_baselines import judgement_dossiers
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
+from nodeworthy.evidence.history import Figures
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Reason, Scope, Verdict
 from nodeworthy.lifecycle.records import Lease
 
 
-class Judgements(BaselineVersions):
+class Judgements(OwnHistory, BaselineVersions):
     """The part of the ledger that keeps what the evidence says."""
 
     def record_result(self, lease: Lease, result: StoredResult) -> None:
@@ -68,7 +70,13 @@ class Judgements(BaselineVersions):
             newest = {(row.name, row.suite): row for row in connection.execute(query)}
         return tuple(_result(row) for row in newest.values() if not (unjudged and row.judged))
 
-    def record_judgement(self, lease: Lease, judgement: Judgement, qualification: Qualification | None) -> None:
+    def record_judgement(
+        self,
+        lease: Lease,
+        judgement: Judgement,
+        qualification: Qualification | None,
+        figures: Figures | None = None,
+    ) -> None:
         """Store a judgement, its reasons and, for a pass, the qualification. Refused where there is no pass."""
         passed = judgement.verdict is Verdict.PASS
         if qualification is not None and not passed:
@@ -76,6 +84,9 @@ class Judgements(BaselineVersions):
         with self._writing() as connection:
             node = self._fenced(connection, lease)
             self._write_judgement(connection, node, lease, judgement)
+            if figures is not None:
+                self._write_history(connection, node, lease, figures, judgement.scope.value)
+                self._write_part_faults(connection, _place(node, lease), judgement, figures)
             if judgement.verdict is Verdict.FAIL:
                 self._void(connection, node.serial, judgement.scope.value, judgement.sentence)
             if qualification is not None:
@@ -93,9 +104,12 @@ class Judgements(BaselineVersions):
         whole = sa.select(table, more.c.simulated, more.c.path, more.c.sha256, more.c.size_bytes)
         whole = whole.select_from(table.outerjoin(more, more.c.judgement == table.c.id))
         with self._reading() as connection:
-            query = whole.where(table.c.node == self._serial(connection, node))
+            serial = self._serial(connection, node)
+            query = whole.where(table.c.node == serial)
             query = query if episode is None else query.where(table.c.episode == episode)
-            return tuple(_judgement(row, node) for row in connection.execute(query.order_by(table.c.id.desc())))
+            found = connection.execute(query.order_by(table.c.id.desc())).all()
+            noticed = remarks_of(connection, serial) if found else {}
+        return tuple(replace(_judgement(row, node), remarks=noticed.get(row.id, ())) for row in found)
 
     def qualifications(self, node: str) -> tuple[Qualification, ...]:
         """Return the unvoided qualifications of a node, oldest first; they may have expired."""
@@ -139,6 +153,7 @@ class Judgements(BaselineVersions):
         dossier = {} if judgement.dossier is None else asdict(judgement.dossier)
         more = {"judgement": number, "simulated": judgement.simulated, **dossier}
         connection.execute(sa.insert(judgement_dossiers).values(**more))
+        self._write_remarks(connection, _place(node, lease), number, judgement)
         table = schema.results
         about = (table.c.episode == lease.episode, table.c.scope == kind["scope"], table.c.suite == kind["suite"])
         connection.execute(sa.update(table).where(*about).values(judged=True))
