@@ -76,6 +76,23 @@ def test_bring_up_has_eight_task_instances_per_node_and_a_gate(environment: dict
     assert {"prove_hardware.burn_in", "prove_platform.verify"} <= set(shape["time_limit"])
 
 
+def test_burn_in_has_six_task_instances_per_node_however_long_the_soak(environment: dict[str, str]) -> None:
+    """The segments of a soak are pods of one task: twenty-four of them add no task instance."""
+    command = [sys.executable, "-c", SHAPE, str(REPOSITORY / "dags" / "burn_in.py")]
+    shape = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert shape["mapped"] == [
+        "prove_hardware.inspect",
+        "prove_hardware.approve",
+        "prove_hardware.firmware",
+        "prove_hardware.boot_validation",
+        "prove_hardware.burn_in",
+        "finish",
+    ]
+    assert set(shape["tasks"]) - set(shape["mapped"]) == {"open_wave", "judge_hardware", "gate"}
+    assert min(shape["retries"].values()) >= 2
+    assert "prove_hardware.burn_in" in shape["time_limit"]
+
+
 def test_housekeeping_is_a_handful_of_tasks_that_all_run(environment: dict[str, str]) -> None:
     """Nothing is mapped, one follows the other whatever became of it, and the last one tells."""
     command = [sys.executable, "-c", SHAPE, str(REPOSITORY / "dags" / "housekeeping.py")]

@@ -198,11 +198,13 @@ class MemoryLedger:
         if all(one.bundle != result.bundle for _, one in self._results):
             self._results.append((lease.run, result))
 
-    def results(self, *, run: str, scope: Scope, unjudged: bool = True) -> tuple[StoredResult, ...]:
-        """Return the run's results."""
-        return tuple(
-            one for of, one in self._results if of == run and one.scope is scope and not (unjudged and one.judged)
-        )
+    def results(
+        self, *, run: str, scope: Scope, unjudged: bool = True, every: bool = False
+    ) -> tuple[StoredResult, ...]:
+        """Return the run's results, the newest of each suite or all."""
+        rows = [one for of, one in self._results if of == run and one.scope is scope]
+        found = rows if every else {(one.node, one.suite): one for one in rows}.values()
+        return tuple(one for one in found if not (unjudged and one.judged))
 
     def record_judgement(
         self,

@@ -25,7 +25,7 @@ from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.decision import Case, decide
 from nodeworthy.qualification.frame import COLUMNS, Context, Row, read_contexts
 from nodeworthy.qualification.suites import Suite
-from nodeworthy.qualification.validation import validation_document
+from nodeworthy.qualification.validation import part_name, validation_document
 
 _MAP_PREFIXES = ("expect_column_values_", "expect_column_pair_values_", "expect_compound_columns_")
 _INDEX = ("row",)
@@ -77,13 +77,16 @@ class JudgeGx:
             )
             for context, result, of_node in read
         )
-        return judgements, validation_document(suite, rows, validation.failed, validation.engine)
+        parts = {part_name(context.stored.node, context.stored.segment): of_node for context, _, of_node in read}
+        return judgements, validation_document(suite, parts, validation.failed, validation.engine)
 
     def _suite(self, results: Sequence[StoredResult]) -> Suite:
         names = {stored.suite for stored in results}
-        nodes = [stored.node for stored in results]
-        if len(names) != 1 or len(set(nodes)) != len(nodes):
-            raise Permanent("A judging batch holds results of one suite, one per node: split it and judge the parts.")
+        parts = [(stored.node, stored.segment) for stored in results]
+        if len(names) != 1 or len(set(parts)) != len(parts):
+            raise Permanent(
+                "A judging batch holds results of one suite, one per node and segment: split it and judge the parts."
+            )
         return self._library.suite(names.pop())
 
 

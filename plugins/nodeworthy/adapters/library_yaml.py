@@ -55,6 +55,10 @@ class YamlLibrary:
         """Read a fleet manifest (YAML or CSV), anew each time: operators edit it."""
         return read_fleet(Path(path), self._schemas)
 
+    def suite_names(self) -> tuple[str, ...]:
+        """Return the names of all suites, in order."""
+        return tuple(sorted(path.stem for path in (self._folder / "suites").glob("*.json")))
+
     def _read_lifecycle(self) -> Lifecycle:
         path = self._path("lifecycle", self._lifecycle, ".yaml")
         document = read(path, self._schemas, "lifecycle-1")

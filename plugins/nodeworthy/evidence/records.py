@@ -24,6 +24,8 @@ class StoredResult:
     judged: bool
     switched_off: tuple[Mapping[str, str], ...] = ()
     """Tests that its plan left out by the pool's policy: test, why, who, until. Filled in by who judges it."""
+    segment: int = 1
+    """Which part of a soak it is, from 1; filled in by who judges it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,10 @@ class Ledger(Protocol):
     def record_result(self, lease: Lease, result: StoredResult) -> None:
         """Store a probe result that waits for judgement. The pod may be deleted only after this. Idempotent by hash."""
 
-    def results(self, *, run: str, scope: Scope, unjudged: bool = True) -> tuple[StoredResult, ...]:
-        """Return the results of the nodes that `run` holds leases of."""
+    def results(
+        self, *, run: str, scope: Scope, unjudged: bool = True, every: bool = False
+    ) -> tuple[StoredResult, ...]:
+        """Return the newest result per suite of the nodes that `run` holds leases of; with `every`, the older too."""
 
     def record_judgement(
         self,

@@ -18,7 +18,7 @@ from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import EvidencePage, Work
-from nodeworthy.procedures.test_plan import PLAN
+from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.plans import plan_document
 from nodeworthy.qualification.written import (
     Basis,

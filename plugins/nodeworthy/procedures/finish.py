@@ -9,6 +9,7 @@ from nodeworthy.evidence.verdicts import Verdict
 from nodeworthy.lifecycle.records import Lease, NodeRecord
 from nodeworthy.ports import Work
 from nodeworthy.procedures.projection import show
+from nodeworthy.procedures.segments import soaked
 
 DESTINATION = "standby"
 REFUSED_BY_PERSON = "The plan was refused"
@@ -62,3 +63,19 @@ def stopped(record: NodeRecord, work: Work) -> End:
             return End(False, False, refusal.sentence)
     reason = record.reason or f"{name} stopped at {record.milestone}: see its last task for what happened."
     return End(False, refused_by_person(record), reason)
+
+
+def finish_soak(take_lease: Callable[[], Lease], record: NodeRecord, work: Work, suite: str) -> End:
+    """Give a soaked node back: at standby its episode ends, before it the episode waits for a bring-up. Re-entrant."""
+    name = record.node.name
+    granted = soaked(record, suite, work)
+    if granted is None:
+        return stopped(record, work)
+    there = arrived(record, work)
+    if record.episode is not None:
+        work.ledger.release(take_lease(), close=there, reason="")
+    rest = "" if there else "; bring_up takes it on from there"
+    until = granted.expires_at.isoformat(timespec="minutes")
+    return End(
+        True, False, f"{name} passed {suite} and is {record.milestone}; its hardware is qualified until {until}{rest}."
+    )

@@ -22,12 +22,12 @@ from nodeworthy.lifecycle.rows import Transition
 from nodeworthy.ports import EvidencePage, Judge, JudgingBatch, Signer, Work
 from nodeworthy.procedures import attest as attestation
 from nodeworthy.procedures.certify import certify
-from nodeworthy.procedures.dossier import Judged, write_dossier
+from nodeworthy.procedures.dossier import Dossier, Judged, write_dossier
 from nodeworthy.procedures.isolate import isolate
 from nodeworthy.procedures.progress import begin, record_of
-from nodeworthy.procedures.test_plan import PLAN
+from nodeworthy.procedures.segments import PLAN, home, stands_to_be_tested
 from nodeworthy.qualification.baselines import Baseline
-from nodeworthy.qualification.decision import not_attested
+from nodeworthy.qualification.decision import PRECEDENCE, not_attested
 from nodeworthy.qualification.own_checks import said_off
 from nodeworthy.qualification.own_history import History, figures_of, history_of
 from nodeworthy.qualification.sku import Sku
@@ -93,9 +93,14 @@ class Wave:
         self._limits: Mapping[str, tuple[Baseline, ...]] = {}
         self._histories: Mapping[str, History] = {}
 
-    def judge(self, results: Sequence[StoredResult]) -> list[Summary | None]:
-        """Judge results of one suite together, then treat them node by node."""
-        results = [self._as_asked(result) for result in results]
+    def judge(self, newest: Sequence[StoredResult]) -> list[Summary | None]:
+        """Judge results of one suite together, all segments of a soak with them, then treat them node by node."""
+        whole = {stored.node: self._whole(stored) for stored in newest}
+        cut_short = [self._cut_short(stored) for stored in newest if not whole[stored.node]]
+        results = [result for parts in whole.values() for result in parts]
+        return [*cut_short, *(self._judge(results) if results else ())]
+
+    def _judge(self, results: Sequence[StoredResult]) -> list[Summary | None]:
         skus = {result.node: self.work.library.sku(self.nodes[result.node].sku) for result in results}
         batch = JudgingBatch(
             scope=self.scope,
@@ -114,10 +119,34 @@ class Wave:
             raise Transient(
                 "Baselines were put in force while this wave was judged, so nothing counts: judge it again."
             )
-        return [
-            self._safely(stored, partial(self._conclude, stored, judgement, validation))
-            for stored, judgement in zip(results, judgements, strict=True)
+        of_node: dict[str, list[tuple[StoredResult, Judgement]]] = {}
+        for stored, judgement in zip(results, judgements, strict=True):
+            of_node.setdefault(stored.node, []).append((stored, judgement))
+        return [self._safely(parts[-1][0], partial(self._conclude, parts, validation)) for parts in of_node.values()]
+
+    def _whole(self, newest: StoredResult) -> tuple[StoredResult, ...]:
+        """Return the result as it was asked for, or all segments of its soak in order; none when some are not home."""
+        segments = self.work.library.suite(newest.suite).segments
+        if segments == 1:
+            return (self._as_asked(newest),)
+        plans = home(self.work.ledger.effects(newest.node, episode=newest.episode), self.scope, newest.suite)
+        stored = self.work.ledger.results(run=self.run, scope=self.scope, unjudged=False, every=True)
+        by_nonce = {str(one.document.get("nonce")): one for one in stored if one.node == newest.node}
+        found = [
+            replace(self._as_asked(by_nonce[effect.detail["plan"]["nonce"]]), segment=number)
+            for number, effect in sorted(plans.items())
+            if effect.detail["plan"]["nonce"] in by_nonce
         ]
+        return tuple(found) if len(found) == segments else ()
+
+    def _cut_short(self, stored: StoredResult) -> Summary:
+        sentence = (
+            f"{stored.node} has not brought all segments of suite {stored.suite}, so it is not judged: run it again; "
+            "it goes on behind those that are in the ledger."
+        )
+        self.work.say(sentence)
+        milestone = record_of(self.nodes[stored.node], self.work).milestone
+        return Summary(stored.node, self.scope, Verdict.INCOMPLETE, sentence, milestone)
 
     def finish(self, stored: StoredResult) -> Summary | None:
         """Move a node whose judgement was recorded by an earlier call that did not get to its end."""
@@ -136,23 +165,36 @@ class Wave:
             return Summary(stored.node, self.scope, Verdict.NOT_RUN, error.sentence, milestone)
 
     def _conclude(
-        self, stored: StoredResult, judgement: Judgement, validation: Mapping[str, Any], lease: Lease
+        self, parts: Sequence[tuple[StoredResult, Judgement]], validation: Mapping[str, Any], lease: Lease
     ) -> Summary:
+        """Write a dossier per part, record the worst judgement for the node (the last of equals), and move it."""
+        written = [self._written(stored, judgement, validation, lease) for stored, judgement in reversed(parts)]
+        judged, dossier = min(written, key=lambda one: PRECEDENCE.index(one[0].judgement.verdict))
+        judgement, work = judged.judgement, self.work
+        if len(parts) > 1:
+            passed = sum(one.judgement.verdict is Verdict.PASS for one, _ in written)
+            which = f" Segment {judged.stored.segment} decided;" if passed < len(parts) else ""
+            said = f"{judgement.sentence}{which} {passed} of {len(parts)} segments passed."
+            judgement = replace(judgement, sentence=said)
+        qualification = self._qualification(judged, dossier.manifest)
+        recorded = replace(judgement, dossier=dossier.manifest)
+        work.ledger.record_judgement(lease, recorded, qualification, figures_of(judged.stored, judged.validation))
+        page = work.store.url(dossier.page)
+        work.say(f"{judgement.sentence} Evidence: {page}")
+        self._move(judgement, dossier.manifest, lease)
+        return self._summary(judgement, page)
+
+    def _written(
+        self, stored: StoredResult, judgement: Judgement, validation: Mapping[str, Any], lease: Lease
+    ) -> tuple[Judged, Dossier]:
         node, work = self.nodes[stored.node], self.work
         quote = None
         if self.scope is Scope.PLATFORM:
             judgement, quote = self._attested(stored, judgement, lease)
         judgement = replace(judgement, sentence=judgement.sentence + said_off(stored.switched_off))
-        basis, part = self._basis(stored, node), part_of(validation, stored.node)
-        judged = Judged(stored, judgement, basis, part, quote)
-        dossier = write_dossier(judged, lease, work, self.judging.page)
-        qualification = self._qualification(judged, dossier.manifest)
-        recorded = replace(judgement, dossier=dossier.manifest)
-        work.ledger.record_judgement(lease, recorded, qualification, figures_of(stored, part))
-        page = work.store.url(dossier.page)
-        work.say(f"{judgement.sentence} Evidence: {page}")
-        self._move(judgement, dossier.manifest, lease)
-        return self._summary(judgement, page)
+        basis = self._basis(stored, node)
+        judged = Judged(stored, judgement, basis, part_of(validation, stored.node, stored.segment), quote)
+        return judged, write_dossier(judged, lease, work, self.judging.page)
 
     def _as_asked(self, stored: StoredResult) -> StoredResult:
         """Return a result with what its plan left out by the pool's policy: that is not missing."""
@@ -214,9 +256,14 @@ class Wave:
         )
 
     def _move(self, judgement: Judgement, dossier: EvidenceReference, lease: Lease) -> None:
-        """Advance a node that passed, quarantine one that failed; every other verdict leaves it where it stands."""
+        """Advance a node that passed, quarantine one that failed; every other verdict leaves it where it stands.
+
+        One that passed where it stands beyond this scope's milestone stays there.
+        """
         node, work = self.nodes[judgement.node], self.work
-        if judgement.verdict is Verdict.PASS:
+        if judgement.verdict is Verdict.PASS and self._in_place(judgement.node):
+            work.say(f"{node.name} stays {record_of(node, work).milestone}.")
+        elif judgement.verdict is Verdict.PASS:
             if self.scope is Scope.PLATFORM:
                 certify(lease, node, work, self.judging.signer())
             facts = {"suite": judgement.suite, "dossier": dossier.path, "dossier_sha256": dossier.sha256}
@@ -228,6 +275,8 @@ class Wave:
         judgement = self._recorded(stored)
         milestone = record_of(self.nodes[stored.node], self.work).milestone
         unmoved = self.work.library.lifecycle().transition(milestone, self._row().event) is not None
+        if judgement is not None and judgement.verdict is Verdict.FAIL:
+            unmoved = unmoved or self._in_place(stored.node)
         if judgement is None or not unmoved or not self._answers_newest_plan(stored):
             return None
         if judgement.verdict not in (Verdict.PASS, Verdict.FAIL):
@@ -251,6 +300,10 @@ class Wave:
             if effect.kind == PLAN and effect.key.startswith(f"{self.scope.value}/")
         ]
         return not plans or plans[-1] == stored.document.get("nonce")
+
+    def _in_place(self, node: str) -> bool:
+        milestone = record_of(self.nodes[node], self.work).milestone
+        return stands_to_be_tested(self.work.library.lifecycle(), milestone, self._row().to)
 
     def _row(self) -> Transition:
         path: Iterable[Transition] = self.work.library.lifecycle().path

@@ -16,6 +16,7 @@ from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.records import NodeRecord
 from nodeworthy.ports import Work
 from nodeworthy.procedures.finish import arrived
+from nodeworthy.procedures.segments import stands_to_be_tested
 
 RETEST = "retest"
 """The event that lets a quarantined node be tested again; it voids both scopes."""
@@ -36,6 +37,10 @@ class WaveRequest:
     kind: str
     lifetime: timedelta
     fleet: str
+    reached: str = ""
+    """For tests of nodes where they stand: the milestone from which on, up to standby, a node is taken as it is."""
+    only_reached: bool = False
+    """Leave out what has not come to `reached`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +112,8 @@ def named(names: Sequence[str], work: Work) -> tuple[Sequence[NodeRecord], list[
 
 def _take(record: NodeRecord, request: WaveRequest, work: Work) -> str:
     """Take one node's lease; return why it was left out, or nothing."""
-    if arrived(record, work):
-        return f"{record.node.name} is {record.milestone} already and was left out."
+    if why_not := _not_now(record, request, work):
+        return why_not
     try:
         lease = work.ledger.open_episode(
             record.node.name, kind=request.kind, run=request.run, lifetime=request.lifetime
@@ -119,4 +124,19 @@ def _take(record: NodeRecord, request: WaveRequest, work: Work) -> str:
             work.say(f"{record.node.name} was {record.milestone} ({record.reason}); {reason} from its firmware on.")
     except Refused as refusal:
         return f"{record.node.name} was left out: {refusal.sentence}"
+    return ""
+
+
+def _not_now(record: NodeRecord, request: WaveRequest, work: Work) -> str:
+    """Return why a node that stands where it does has no part in the request, or nothing."""
+    name, lifecycle = record.node.name, work.library.lifecycle()
+    if not request.reached:
+        return f"{name} is {record.milestone} already and was left out." if arrived(record, work) else ""
+    if stands_to_be_tested(lifecycle, record.milestone, request.reached):
+        return ""
+    if lifecycle.milestone(record.milestone).schedulable:
+        return f"{name} is {record.milestone} and was left out: no test runs on a node that may serve a customer."
+    coming = record.milestone in {row.from_ for row in lifecycle.path} or lifecycle.transition(record.milestone, RETEST)
+    if request.only_reached or not coming:
+        return f"{name} is {record.milestone} and was left out: it is tested from {request.reached} on up to standby."
     return ""

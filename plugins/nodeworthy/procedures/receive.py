@@ -21,7 +21,8 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.records import Effect, Lease
 from nodeworthy.ports import Work
 from nodeworthy.procedures.effect import FAILED, PROVEN, Case
-from nodeworthy.procedures.test_plan import PLAN, plan_sha256
+from nodeworthy.procedures.segments import PLAN
+from nodeworthy.procedures.test_plan import plan_sha256
 
 SIDECAR = "airflow-xcom-sidecar"
 FOLDER = "/airflow/xcom"

@@ -21,7 +21,7 @@ from nodeworthy.procedures.firmware_update import QUIRK_TASKS_VANISH, TASK, UPDA
 from nodeworthy.procedures.inventory import READING
 from nodeworthy.procedures.ready import AFTER_POST
 from nodeworthy.procedures.reset import ANSWER, RESET, has_happened, was_answered
-from nodeworthy.procedures.test_plan import PLAN
+from nodeworthy.procedures.segments import PLAN
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def failed_checks(rows: Sequence[Row], checks: Sequence[Check]) -> dict[int, tup
 
 
 def _key(row: Row) -> tuple[str, ...]:
-    return (row.node, row.test, row.component, row.metric, row.statistic)
+    return (row.expected_identity, row.test, row.component, row.metric, row.statistic)
 
 
 def _fails(code: str, row: Row, seen: Mapping[tuple[str, ...], int]) -> bool:

@@ -167,16 +167,18 @@ def _median_of(spec: MetricSpec, component: str, found: Sequence[Measurement]) -
 
 def _identity_expected(context: Context) -> str:
     stored = context.stored
-    return _identity(stored.node, context.serial, stored.episode, stored.suite, context.sku.name)
+    return _identity(stored.node, context.serial, stored.episode, stored.suite, context.sku.name, stored.segment)
 
 
 def _identity_seen(context: Context, result: Result) -> str:
     if result.problem:
         return f"the result cannot be read: {result.problem}"
     serial = result.serial if context.serial else ""
-    return _identity(result.node, serial, result.episode, result.suite, result.sku)
+    # Which segment it is follows from its nonce, which was compared with the plan when the result was taken in.
+    return _identity(result.node, serial, result.episode, result.suite, result.sku, context.stored.segment)
 
 
-def _identity(node: str, serial: str, episode: int, suite: str, sku: str) -> str:
+def _identity(node: str, serial: str, episode: int, suite: str, sku: str, segment: int) -> str:
     of_serial = f" serial {serial}," if serial else ""
-    return f"node {node},{of_serial} episode {episode}, suite {suite}, SKU {sku}"
+    part = f", segment {segment}" if segment > 1 else ""
+    return f"node {node},{of_serial} episode {episode}, suite {suite}, SKU {sku}{part}"

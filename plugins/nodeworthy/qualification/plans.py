@@ -27,15 +27,24 @@ class Addressee(TypedDict):
 
 
 def plan_document(
-    suite: Suite, sku: Sku, scope: Scope, off: Sequence[SwitchedOff] = (), **addressee: Unpack[Addressee]
+    suite: Suite,
+    sku: Sku,
+    scope: Scope,
+    off: Sequence[SwitchedOff] = (),
+    segment: int = 1,
+    **addressee: Unpack[Addressee],
 ) -> dict[str, Any]:
-    """Return a `nodeworthy.plan/1` document. `{gpus}`, `{nics}`, `{drives}` become what the SKU names."""
+    """Return a `nodeworthy.plan/1` document. `{gpus}`, `{nics}`, `{drives}` become what the SKU names.
+
+    A suite of several segments gets one plan for each; `segment` counts from 1.
+    """
     return {
         "schema": PLAN_SCHEMA,
         **addressee,
         "suite": suite.name,
         "sku": sku.name,
         **({"switched_off": [one.document() for one in off]} if off else {}),
+        **({"segment": {"number": segment, "of": suite.segments}} if suite.segments > 1 else {}),
         "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},
         "tests": [_test(test, sku) for test in suite.without([one.test for one in off]).for_scope(scope)],
     }

@@ -18,30 +18,33 @@ _SAME_IN_ALL = ("row", "node", "identity", "expected_identity", "driver")
 
 
 def validation_document(
-    suite: Suite, rows: Sequence[Row], failed: Mapping[int, tuple[str, ...]], engine: str
+    suite: Suite, parts: Mapping[str, Sequence[Row]], failed: Mapping[int, tuple[str, ...]], engine: str
 ) -> dict[str, Any]:
-    """Return the validation of a whole batch: the suite's expectations once, the rows by node."""
+    """Return the validation of a whole batch: the suite's expectations once, the rows by part (see `part_name`)."""
     return {
         "schema": VALIDATION_SCHEMA,
         "engine": engine,
         "suite": suite.name,
         "suite_version": suite.version,
         "expectations": [dict(expectation) for expectation in suite.expectations["expectations"]],
-        "nodes": _Nodes(rows, failed),
+        "nodes": _Parts(parts, failed),
     }
 
 
-class _Nodes(Mapping[str, list[dict[str, Any]]]):
-    """The rows by node, written out when they are asked for: of half a million rows a dossier needs a few hundred."""
+def part_name(node: str, segment: int = 1) -> str:
+    """Return the key of one result's rows: the node, and which segment of its soak when it is not the first."""
+    return node if segment == 1 else f"{node} segment {segment}"
 
-    def __init__(self, rows: Sequence[Row], failed: Mapping[int, tuple[str, ...]]) -> None:
-        self._rows: dict[str, list[Row]] = {}
-        for row in rows:
-            self._rows.setdefault(row.node, []).append(row)
+
+class _Parts(Mapping[str, list[dict[str, Any]]]):
+    """The rows by part, written out when they are asked for: of half a million rows a dossier needs a few hundred."""
+
+    def __init__(self, parts: Mapping[str, Sequence[Row]], failed: Mapping[int, tuple[str, ...]]) -> None:
+        self._rows = parts
         self._failed = failed
 
-    def __getitem__(self, node: str) -> list[dict[str, Any]]:
-        return [_row(row, self._failed.get(row.row, ())) for row in self._rows[node]]
+    def __getitem__(self, part: str) -> list[dict[str, Any]]:
+        return [_row(row, self._failed.get(row.row, ())) for row in self._rows[part]]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
@@ -50,10 +53,10 @@ class _Nodes(Mapping[str, list[dict[str, Any]]]):
         return len(self._rows)
 
 
-def part_of(document: Mapping[str, Any], node: str) -> dict[str, Any]:
-    """Return one node's part of a batch's validation."""
+def part_of(document: Mapping[str, Any], node: str, segment: int = 1) -> dict[str, Any]:
+    """Return the part of a batch's validation that is about one result of a node."""
     shared = {key: value for key, value in document.items() if key != "nodes"}
-    return {**shared, "node": node, "rows": document["nodes"][node]}
+    return {**shared, "node": node, "rows": document["nodes"][part_name(node, segment)]}
 
 
 def _row(row: Row, failed: tuple[str, ...]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class PlanApproval(HITLOperator):
 
     template_fields = ("node", "required", "subject", "body")
 
-    def __init__(self, *, node: str, required: str, **kwargs: Any) -> None:
+    def __init__(self, *, node: str, required: str, until: str = "", **kwargs: Any) -> None:
         # The DAG's own params come in here by inheritance; a form asks for the task's alone.
         kwargs.pop("params", None)
         super().__init__(
@@ -36,6 +36,8 @@ class PlanApproval(HITLOperator):
         )
         self.node = node
         self.required = required
+        self.until = until
+        """The milestone of a node for which nothing of the plan is left to be done; empty when there is none."""
 
     def execute(self, context: Context) -> Any:
         """Record that nobody needs asking, find an earlier answer to this very plan, or park until a person answers."""
@@ -46,6 +48,8 @@ class PlanApproval(HITLOperator):
             work = wiring().work(self.log.info)
             lease = lease_of(self.node, work, context)
             (record,) = work.ledger.nodes([self.node])
+            if self.until and work.library.lifecycle().has_reached(record.milestone, self.until):
+                return receipt(self.node, "approve", f"{self.node} is {record.milestone}: there is nothing to approve.")
             proposal = plan(lease, record.node, work)
             answer = work.ledger.approval(self.node, lease.episode, proposal.sha256)
             if answer is None and not self._must_ask(proposal.needs_approval):

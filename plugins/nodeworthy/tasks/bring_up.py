@@ -93,13 +93,13 @@ def bring_up_dag() -> DAG:
         wave = OpenWave(task_id="open_wave")
         approved = next((stage.name for stage in stages if stage.approval), "")
         last: Any = wave
-        for segment in _segments(stages):
-            group = _mapped(segment, wave, approved)
+        for group_of_stages in judged_groups(stages):
+            group = _mapped(group_of_stages, wave, approved)
             last >> group
             last = group
-            scope = segment[-1].judges
+            scope = group_of_stages[-1].judges
             if scope is not None:
-                last = _judge(segment[-1], scope, wave)
+                last = _judge(group_of_stages[-1], scope, wave)
                 group >> last
         last >> Gate(task_id="gate", wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
     return dag
@@ -115,26 +115,37 @@ def _judge(stage: Stage, scope: Scope, wave: OpenWave) -> JudgeWave:
     )
 
 
-def _segments(stages: tuple[Stage, ...]) -> list[list[Stage]]:
+def judged_groups(stages: tuple[Stage, ...]) -> list[list[Stage]]:
     """Cut the path behind each stage that is judged."""
-    segments: list[list[Stage]] = [[]]
+    groups: list[list[Stage]] = [[]]
     for stage in stages:
-        segments[-1].append(stage)
+        groups[-1].append(stage)
         if stage.judges is not None:
-            segments.append([])
-    return [segment for segment in segments if segment]
+            groups.append([])
+    return [group for group in groups if group]
 
 
-def _mapped(segment: list[Stage], wave: OpenWave, approved: str) -> Any:
-    """Return the mapped group of one segment, one index per node."""
-    scope = segment[-1].judges
-    if scope is None and len(segment) == 1:
+def _mapped(stages: list[Stage], wave: OpenWave, approved: str) -> Any:
+    """Return the mapped group of some stages, one index per node."""
+    scope = stages[-1].judges
+    if scope is None and len(stages) == 1:
         finish = FinishNode.partial(task_id=FINISH, map_index_template=NODE_LABEL, trigger_rule=TriggerRule.ALL_DONE)
         return finish.expand(node=wave.output)
 
-    @task_group(group_id=f"prove_{scope.value if scope else segment[-1].name}")
+    return mapped_group(stages, wave, approved)
+
+
+def mapped_group(stages: list[Stage], wave: OpenWave, approved: str, *, soak: str = "") -> Any:
+    """Return the group of some stages, one index per node.
+
+    `soak` names the milestone from which on a node is only tested, where it stands; empty for a bring-up, which tests
+    it where it comes by.
+    """
+    scope = stages[-1].judges
+
+    @task_group(group_id=f"prove_{scope.value if scope else stages[-1].name}")
     def steps(node: str) -> None:
-        tasks = [task for stage in segment for task in _tasks(stage, node, approved)]
+        tasks = [task for stage in stages for task in _tasks(stage, node, approved, soak)]
         # The judge in front is red as soon as one node failed; each node looks for itself whether it may go on.
         tasks[0].trigger_rule = TriggerRule.ALL_DONE
         chain(*tasks)
@@ -142,17 +153,19 @@ def _mapped(segment: list[Stage], wave: OpenWave, approved: str) -> Any:
     return steps.expand(node=wave.output)
 
 
-def _tasks(stage: Stage, node: str, approved: str) -> list[Any]:
+def _tasks(stage: Stage, node: str, approved: str, soak: str) -> list[Any]:
     """Return a stage's tasks: the approval of the plan where the stage is the first to need one, then its work."""
     tasks: list[Any] = []
     if stage.name == approved:
-        tasks.append(PlanApproval(task_id="approve", node=node, required=REQUIRED))
+        tasks.append(PlanApproval(task_id="approve", node=node, required=REQUIRED, until=soak))
     if stage.judges is not None:
-        tasks.append(_pod(stage, node, stage.judges))
+        tasks.append(_pod(stage, node, stage.judges, soak))
     else:
         tasks.append(ProcedureOperator(task_id=stage.name, procedure=stage.name, node=node, begins=stage.begins))
     return tasks
 
 
-def _pod(stage: Stage, node: str, scope: Scope) -> TestPodOperator:
-    return TestPodOperator(task_id=stage.name, node=node, suite=LEVEL, scope=scope.value, image="nodeworthy/probe:1")
+def _pod(stage: Stage, node: str, scope: Scope, soak: str) -> TestPodOperator:
+    return TestPodOperator(
+        task_id=stage.name, node=node, suite=LEVEL, scope=scope.value, soak=bool(soak), image="nodeworthy/probe:1"
+    )

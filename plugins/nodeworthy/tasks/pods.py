@@ -8,14 +8,18 @@ before the pod is deleted.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences
+from nodeworthy.tasks.steps import LEASE_LIFETIME, for_a_node, lease_of, receipt, sentences
+
+if TYPE_CHECKING:
+    from nodeworthy.procedures.test_plan import Wanted
 
 
 class TestPodOperator(KubernetesPodOperator):
@@ -24,7 +28,7 @@ class TestPodOperator(KubernetesPodOperator):
     __test__ = False
     template_fields = (*KubernetesPodOperator.template_fields, "node", "suite")
 
-    def __init__(self, *, node: str, suite: str, scope: str, **kwargs: Any) -> None:
+    def __init__(self, *, node: str, suite: str, scope: str, soak: bool = False, **kwargs: Any) -> None:
         super().__init__(
             name="nodeworthy-test",
             namespace="nodeworthy-tests",
@@ -41,12 +45,12 @@ class TestPodOperator(KubernetesPodOperator):
         self.node = node
         self.suite = suite
         self.scope = scope
+        self.soak = soak
         self._checks: list[dict[str, Any]] = []
         self._needs: dict[str, str] = {}
 
     def execute(self, context: Context) -> Any:
         """Skip what is proven; otherwise write the plan into the pod and start it."""
-        from nodeworthy.evidence.verdicts import Scope
         from nodeworthy.procedures.test_plan import proven, test_plan
         from nodeworthy.wiring import wiring
 
@@ -54,15 +58,24 @@ class TestPodOperator(KubernetesPodOperator):
             work = wiring().work(self.log.info)
             lease = lease_of(self.node, work, context)
             (record,) = work.ledger.nodes([self.node])
-            earlier = proven(lease, record, work, Scope(self.scope))
+            earlier = proven(lease, record, work, self._wanted())
             if earlier is not None:
                 self.log.info("%s", earlier)
                 return receipt(self.node, self.task_id, earlier)
-            plan = test_plan(lease, record.node, work, scope=Scope(self.scope), suite=self.suite)
+            plan = test_plan(lease, record.node, work, self._wanted())
+            limit = timedelta(seconds=sum(map(_longest, plan["tests"]))) + self._node_patience()
+            lease_of(self.node, work, context, lifetime=limit + LEASE_LIFETIME)
         self._pin(plan)
-        limit = timedelta(seconds=sum(test["timeout_seconds"] for test in plan["tests"]))
-        self.execution_timeout = limit + self._node_patience()
+        # The pod operator counts its limit from the task's first start; segments that ran before it do not count.
+        ran = wiring().clock.now() - context["ti"].start_date
+        self.execution_timeout = ran + limit
         return super().execute(context)
+
+    def _wanted(self) -> Wanted:
+        from nodeworthy.evidence.verdicts import Scope
+        from nodeworthy.procedures.test_plan import Wanted
+
+        return Wanted(Scope(self.scope), self.suite, self.soak)
 
     def extract_xcom(self, pod: Any, **kwargs: Any) -> dict[Any, Any] | None:
         """Bring the bundle home before the sidecar that holds it is told to end."""
@@ -97,7 +110,10 @@ class TestPodOperator(KubernetesPodOperator):
         return patience
 
     def trigger_reentry(self, context: Context, event: dict[str, Any]) -> Any:
-        """Resume after the pod ended; a pod that is gone, or one without a result, is no success."""
+        """Resume after the pod ended, with the next segment where there is one.
+
+        A pod that is gone, or one without a result, is no success.
+        """
         if "node_lost" in event:
             self.client.delete_namespaced_pod(event["name"], event["namespace"], grace_period_seconds=0)
             raise AirflowFailException(
@@ -109,7 +125,20 @@ class TestPodOperator(KubernetesPodOperator):
             raise AirflowFailException(
                 f"{self.node}: the test pod {event.get('name')} ended without leaving a result: run this task again."
             )
-        return returned
+        return self._next_segment(context) if self._unfinished(context) else returned
+
+    def _unfinished(self, context: Context) -> bool:
+        from nodeworthy.procedures.test_plan import unfinished
+        from nodeworthy.wiring import wiring
+
+        with sentences():
+            work = wiring().work(self.log.info)
+            (record,) = work.ledger.nodes([self.node])
+            return unfinished(lease_of(self.node, work, context), record.node, work, self._wanted())
+
+    def _next_segment(self, context: Context) -> Any:
+        self.pod = self.pod_request_obj = None
+        return self.execute(context)
 
     def _pin(self, plan: dict[str, Any]) -> None:
         from kubernetes.client import models
@@ -121,7 +150,12 @@ class TestPodOperator(KubernetesPodOperator):
             models.V1Toleration(key="node.kubernetes.io/unschedulable", operator="Exists", effect="NoSchedule"),
         ]
         self.container_resources = models.V1ResourceRequirements(limits={"nvidia.com/gpu": str(plan["expect"]["gpus"])})
-        self.labels = {"nodeworthy.dev/node": self.node, "nodeworthy.dev/suite": plan["suite"]}
+        # With its nonce, so that a pod of the segment before, which may still be ending, is not taken for this one.
+        self.labels = {
+            "nodeworthy.dev/node": self.node,
+            "nodeworthy.dev/suite": plan["suite"],
+            "nodeworthy.dev/nonce": plan["nonce"][:16],
+        }
         self.annotations = {"nodeworthy.dev/episode": str(plan["episode"])}
         self.env_vars = [models.V1EnvVar(name="NODEWORTHY_PLAN", value=json.dumps(plan))]
         self._checks = [test for test in plan["tests"] if test.get("image")]
@@ -134,3 +168,8 @@ class TestPodOperator(KubernetesPodOperator):
 
         pod = grant(super().build_pod_request_obj(context), self._needs)
         return add_checks(pod, self._checks)
+
+
+def _longest(test: Mapping[str, Any]) -> float:
+    """Return how many seconds a test may take with its repeats, and once more where an end of its run is retried."""
+    return float(test["timeout_seconds"] * test.get("repeats", 1) * (2 if test.get("retry") else 1))

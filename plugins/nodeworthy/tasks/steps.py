@@ -36,9 +36,11 @@ def run_of(context: Context) -> str:
     return f"{context['dag_run'].dag_id}/{context['run_id']}"
 
 
-def lease_of(node: str, work: Work, context: Context, *, kind: str = "onboarding") -> Lease:
+def lease_of(
+    node: str, work: Work, context: Context, *, kind: str = "onboarding", lifetime: timedelta = LEASE_LIFETIME
+) -> Lease:
     """Return this run's lease on the node's open episode, renewed or newly taken. Refused when another run holds it."""
-    return work.ledger.open_episode(node, kind=kind, run=run_of(context), lifetime=LEASE_LIFETIME)
+    return work.ledger.open_episode(node, kind=kind, run=run_of(context), lifetime=lifetime)
 
 
 @contextmanager

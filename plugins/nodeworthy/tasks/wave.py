@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, say_reason, sentences
 
 if TYPE_CHECKING:
+    from nodeworthy.lifecycle.records import NodeRecord
     from nodeworthy.ports import Work
 
 
@@ -29,9 +30,13 @@ def wave_of(context: Context, wave: str) -> list[str]:
 class OpenWave(BaseOperator):
     """Resolves the form's answer to nodes, takes their leases, and returns their names for the mapped steps."""
 
-    def __init__(self, *, episode_kind: str = "onboarding", **kwargs: Any) -> None:
+    def __init__(
+        self, *, episode_kind: str = "onboarding", reached: str = "", only_reached: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(on_failure_callback=say_reason, **kwargs)
         self.episode_kind = episode_kind
+        self.reached = reached
+        self.only_reached = only_reached
 
     def execute(self, context: Context) -> list[str]:
         """Return the names of the nodes that this run works on, in order."""
@@ -50,6 +55,8 @@ class OpenWave(BaseOperator):
             kind=self.episode_kind,
             lifetime=LEASE_LIFETIME,
             fleet=setting("FLEET", ""),
+            reached=self.reached,
+            only_reached=self.only_reached,
         )
         with sentences():
             wave = open_wave(request, wiring().work(self.log.info))
@@ -94,9 +101,8 @@ class JudgeWave(BaseOperator):
     def _refuse_unless_all(self, work: Work, context: Context) -> None:
         from nodeworthy.procedures.finish import stopped
 
-        lifecycle = work.library.lifecycle()
         records = work.ledger.nodes(wave_of(context, self.wave))
-        behind = [one for one in records if not lifecycle.has_reached(one.milestone, self.ends)]
+        behind = [one for one in records if not self._qualified(one, work, context)]
         ends = {one.node.name: stopped(one, work) for one in behind}
         for end in ends.values():
             self.log.info("%s", end.sentence)
@@ -106,6 +112,9 @@ class JudgeWave(BaseOperator):
                 f"{len(left)} of {len(records)} nodes have no {self.scope} qualification: {', '.join(left)}. "
                 "Their reasons stand above; the others go on."
             )
+
+    def _qualified(self, record: NodeRecord, work: Work, context: Context) -> bool:
+        return work.library.lifecycle().has_reached(record.milestone, self.ends)
 
 
 class FinishNode(BaseOperator):

@@ -9,7 +9,7 @@ incident list|clear       what the brake holds for, and its end by a person; inc
 documents                 write the generated documents
 evidence verify PATH      check a dossier or a certificate offline; evidence export NODE makes the archive for a vendor
 parse KIND FILE           what a tool's output says, with a verdict by its content; explain KIND CODE: what a code means
-suite NAME                what a suite runs, expects and costs
+suite NAME                what a suite runs, expects and costs; suites tells of all of them what they cost
 baselines list [SKU]      versions of learnt baselines; baselines withdraw SKU NUMBER --why WHY takes one back
 """
 

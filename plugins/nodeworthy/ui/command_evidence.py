@@ -10,7 +10,7 @@ import argparse
 import base64
 import getpass
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,9 @@ def add_commands(commands: Any) -> None:
     suite.add_argument("name")
     suite.add_argument("--sku", default="h100-sxm-8")
     suite.set_defaults(act=_suite)
+    suites = commands.add_parser("suites", help="what all suites cost, one line each")
+    suites.add_argument("--sku", default="h100-sxm-8")
+    suites.set_defaults(act=_suites)
     baselines = commands.add_parser("baselines").add_subparsers(required=True, metavar="WHAT")
     listed = baselines.add_parser("list", help="versions that were learnt, and who answered them")
     listed.add_argument("sku", nargs="?", default="")
@@ -98,6 +101,26 @@ def _suite(given: argparse.Namespace) -> None:
         f"\nCost on {sku.name}: usually {cost.usual} and {cost.usual_gpu_hours:.2f} GPU-hours, "
         f"at most {cost.most} and {cost.most_gpu_hours:.2f} GPU-hours."
     )
+
+
+def _suites(given: argparse.Namespace) -> None:
+    library = wiring().files
+    sku = library.sku(given.sku)
+    print(
+        f"{'SUITE':8}{'TESTS':>6}{'PODS':>6}{'NODES':>7}{'USUAL':>12}{'AT MOST':>12}   GPU-hours a node on {sku.name}"
+    )
+    for name in library.suite_names():
+        suite = library.suite(name)
+        cost, nodes = suite.cost(sku.gpus), "1" if suite.nodes == (1, 1) else f"{suite.nodes[0]}-{suite.nodes[1]}"
+        print(
+            f"{name:8}{len(suite.tests):6}{suite.segments:6}{nodes:>7}"
+            f"{_minutes(cost.usual):>12}{_minutes(cost.most):>12}"
+            f"   {cost.usual_gpu_hours / suite.nodes[0]:.2f}, at most {cost.most_gpu_hours / suite.nodes[0]:.2f}"
+        )
+
+
+def _minutes(span: timedelta) -> str:
+    return f"{span.total_seconds() / 60:.1f} min"
 
 
 def _list(given: argparse.Namespace) -> None:

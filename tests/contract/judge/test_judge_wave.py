@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from nodeworthy.adapters.library_yaml import YamlLibrary
 from nodeworthy.adapters.page_jinja import JinjaPage
 from nodeworthy.adapters.signer_ed25519 import Ed25519Keys, Ed25519Signer
 from nodeworthy.errors import Permanent, Refused
@@ -25,9 +26,10 @@ from nodeworthy.procedures import judge_wave as module
 from nodeworthy.procedures.judge_wave import Judging, judge_wave
 from nodeworthy.qualification.checks import failed_checks
 from nodeworthy.qualification.decision import Case, decide
-from nodeworthy.qualification.frame import Context, build_rows
+from nodeworthy.qualification.frame import Context, read_contexts
 from nodeworthy.qualification.rejudge import rejudge
-from nodeworthy.qualification.validation import validation_document
+from nodeworthy.qualification.suites import Suite
+from nodeworthy.qualification.validation import part_name, validation_document
 
 from tests.doubles.bench import INCLUDE, RUN, SERIAL, Bench, bench, library
 from tests.doubles.crash import Fuse, Killed, fused
@@ -59,21 +61,14 @@ class ReferenceJudge:
             )
             for one in batch.results
         ]
-        rows = build_rows(contexts)
-        failed = failed_checks(rows, suite.checks())
+        read = list(read_contexts(contexts))
+        failed = failed_checks([row for _, _, rows in read for row in rows], suite.checks())
         judgements = tuple(
-            decide(
-                Case(
-                    one,
-                    suite,
-                    tuple(row for row in rows if row.node == one.node),
-                    failed,
-                    history=batch.histories.get(one.node),
-                )
-            )
-            for one in batch.results
+            decide(Case(context.stored, suite, rows, failed, history=batch.histories.get(context.stored.node)))
+            for context, _, rows in read
         )
-        return judgements, validation_document(suite, rows, failed, "the reference implementation")
+        parts = {part_name(context.stored.node, context.stored.segment): rows for context, _, rows in read}
+        return judgements, validation_document(suite, parts, failed, "the reference implementation")
 
 
 @dataclass
@@ -380,3 +375,73 @@ def test_one_byte_of_a_certificate_changed_is_noticed() -> None:
     assert problems_of_certificate(certificate, revoked.check, now)
     assert "valid from" in problems_of_certificate(certificate, keys.check, expires)[0]
     assert problems_of_certificate(certificate, keys.check, now) == ()
+
+
+def soaking(milestone: str, *slow_segments: int, brought: int = 3) -> Court:
+    """A node with `brought` segments of a soak of three, some of them 4 % slow."""
+    one = court(milestone)
+    one.bench.work = replace(one.bench.work, library=InThreeSegments(INCLUDE))
+    for number in range(1, brought + 1):
+        bring_segment(one, slow() if number in slow_segments else healthy(), number)
+    return one
+
+
+class InThreeSegments(YamlLibrary):
+    """The shipped files with L1 as a soak of three segments."""
+
+    def _read_suite(self, name: str) -> Suite:
+        return replace(super()._read_suite(name), segments=3)
+
+
+def bring_segment(one: Court, document: dict[str, Any], number: int) -> None:
+    """Hand out a segment's plan, bring its result and prove the plan, as `test_plan` and `receive` do."""
+    bench = one.bench
+    nonce = bench.ledger.renew_nonce(bench.lease, "hardware")
+    plan = {"suite": "l1", "nonce": nonce, "segment": {"number": number, "of": 3}}
+    effect = bench.ledger.intend(bench.lease, "test-plan", f"hardware/{number}", {"plan": plan, "boot_id": "b"})
+    one.bring(document)
+    bench.ledger.settle(bench.lease, effect, "proven", {})
+
+
+def test_all_segments_of_a_soak_are_judged_in_one_validation() -> None:
+    """Three segments, one batch, a dossier each, one judgement and one qualification for the node."""
+    one = soaking("validation_booted")
+    (summary,) = one.run()
+    assert (summary.verdict, one.milestone) == (Verdict.PASS, "burned_in")
+    assert "3 of 3 segments passed" in summary.sentence
+    assert [len(batch.results) for batch in one.judge.batches] == [3]
+    manifests = [path for path in one.bench.store.content if path.endswith("manifest.json")]
+    assert len(manifests) == 3
+    (qualification,) = one.bench.ledger.qualifications("gpu-a01")
+    assert verify_dossier(qualification.dossier, one.bench.store.content.get) == ()
+
+
+def test_one_slow_segment_fails_the_soak() -> None:
+    """Two good segments do not outvote a bad one; the sentence says which it was."""
+    one = soaking("validation_booted", 2)
+    (summary,) = one.run()
+    assert (summary.verdict, one.milestone) == (Verdict.FAIL, "quarantined")
+    assert "Segment 2 decided; 2 of 3 segments passed" in summary.sentence
+
+
+def test_a_soak_with_segments_outstanding_is_not_judged() -> None:
+    """Two of three are in the ledger: no verdict, no move, and the judge is not asked."""
+    one = soaking("validation_booted", brought=2)
+    (summary,) = one.run()
+    assert (summary.verdict, one.milestone) == (Verdict.INCOMPLETE, "validation_booted")
+    assert one.judge.batches == []
+
+
+def test_a_spare_that_passes_where_it_stands_stays_there() -> None:
+    """It gets the qualification of that level and does not move."""
+    one = soaking("standby")
+    (summary,) = one.run()
+    assert (summary.verdict, one.milestone) == (Verdict.PASS, "standby")
+    assert [q.scope for q in one.bench.ledger.qualifications("gpu-a01")] == [Scope.HARDWARE]
+
+
+def test_a_spare_that_fails_where_it_stands_is_quarantined() -> None:
+    """Also when the process died between the record and the move."""
+    one = soaking("standby", 3)
+    (summary,) = one.run()
+    assert (summary.verdict, one.milestone) == (Verdict.FAIL, "quarantined")

@@ -104,7 +104,9 @@ class OfLibrary:
         context = Context(one, suite, sku, self.library.baselines(sku.name), sku.firmware_set, batch.serials[one.node])
         rows = build_rows([context])
         failed = failed_checks(rows, suite.checks())
-        return (decide(Case(one, suite, rows, failed)),), validation_document(suite, rows, failed, "reference")
+        return (decide(Case(one, suite, rows, failed)),), validation_document(
+            suite, {one.node: rows}, failed, "reference"
+        )
 
 
 @dataclass

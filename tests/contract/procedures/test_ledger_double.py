@@ -18,6 +18,7 @@ from nodeworthy.procedures.boot_validation import boot_validation
 from nodeworthy.procedures.firmware import firmware
 from nodeworthy.procedures.inspect import inspect
 from nodeworthy.procedures.provision import provision
+from nodeworthy.procedures.test_plan import Wanted
 from nodeworthy.procedures.test_plan import test_plan as make_plan
 
 from tests.doubles.bench import RUN, Bench, behind, bench, healthy_inventory
@@ -51,7 +52,7 @@ def whole_life(one: Bench) -> list[tuple[str, str, str]]:
     one.approve()
     one.run(firmware)
     one.run(boot_validation)
-    make_plan(one.lease, one.node, one.work, scope=Scope.HARDWARE, suite="l0")
+    make_plan(one.lease, one.node, one.work, Wanted(Scope.HARDWARE, "l0"))
     qualify(one, Scope.HARDWARE, "qualify_hardware")
     one.run(provision)
     one.ledger.advance(one.lease, "attest", {"nonce": "n"})

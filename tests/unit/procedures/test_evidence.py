@@ -17,7 +17,7 @@ from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.procedures.attest import attest, pcr_policy
 from nodeworthy.procedures.boot_validation import boot_validation
 from nodeworthy.procedures.receive import FOLDER, receive
-from nodeworthy.procedures.test_plan import plan_sha256, proven
+from nodeworthy.procedures.test_plan import Wanted, plan_sha256, proven
 from nodeworthy.procedures.test_plan import test_plan as make_plan
 
 from tests.doubles.bench import Bench, bench, library
@@ -34,7 +34,7 @@ def validation_booted() -> Bench:
 
 def planned(one: Bench, suite: str = "l0") -> dict[str, Any]:
     """Hand out a plan for the hardware scope."""
-    return make_plan(one.lease, one.node, one.work, scope=Scope.HARDWARE, suite=suite)
+    return make_plan(one.lease, one.node, one.work, Wanted(Scope.HARDWARE, suite))
 
 
 def result_of(one: Bench, plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def test_a_matching_result_is_stored_and_waits_for_judgement() -> None:
     assert summary.startswith("gpu-a01 brought 1 measurements of suite l0: 1 of 1 tests completed; stored as nodes/")
     (stored,) = one.ledger.results(run=one.lease.run, scope=Scope.HARDWARE)
     assert one.store.get(stored.bundle) == one.machine.files[f"{FOLDER}/bundle.tar.gz"]
-    sentence = proven(one.lease, one.ledger.nodes(["gpu-a01"])[0], one.work, Scope.HARDWARE)
+    sentence = proven(one.lease, one.ledger.nodes(["gpu-a01"])[0], one.work, Wanted(Scope.HARDWARE, "l0"))
     assert sentence is not None
     assert "waits for its judgement" in sentence
 

@@ -60,15 +60,21 @@ class Judgements(OwnHistory, BaselineVersions):
                 connection, node.serial, "result", {"episode": lease.episode, **told, "measurements": len(measured)}
             )
 
-    def results(self, *, run: str, scope: Scope, unjudged: bool = True) -> tuple[StoredResult, ...]:
-        """Return the newest result per suite of each node that `run` holds, in this episode, ordered by node."""
+    def results(
+        self, *, run: str, scope: Scope, unjudged: bool = True, every: bool = False
+    ) -> tuple[StoredResult, ...]:
+        """Return the newest result per suite of each node that `run` holds, in this episode, ordered by node.
+
+        With `every`, the older ones too, in the order in which they came.
+        """
         table, leases, nodes = schema.results, schema.leases, schema.nodes
         joined = table.join(leases, leases.c.episode == table.c.episode).join(nodes, nodes.c.serial == table.c.node)
         held = (leases.c.run == run, leases.c.ended_at.is_(None), table.c.scope == scope.value)
         query = sa.select(table, nodes.c.name).select_from(joined).where(*held).order_by(nodes.c.name, table.c.id)
         with self._reading() as connection:
-            newest = {(row.name, row.suite): row for row in connection.execute(query)}
-        return tuple(_result(row) for row in newest.values() if not (unjudged and row.judged))
+            rows = connection.execute(query).all()
+        found = rows if every else {(row.name, row.suite): row for row in rows}.values()
+        return tuple(_result(row) for row in found if not (unjudged and row.judged))
 
     def record_judgement(
         self,
