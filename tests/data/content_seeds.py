@@ -47,8 +47,7 @@ SEEDS = (
         texts.BANDWIDTH,
         r"^ \d |^SUM|^memcpy",
         (("792.00", "793.00"),),
-        cut_from=322,
-        cut_after="memcpy_read_ce 792",
+        cut_after="system topolog",
     ),
     Seed(
         "dcgm-table",

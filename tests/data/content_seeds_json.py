@@ -189,9 +189,9 @@ def _prom() -> str:
     for name, value in (
         ("DCGM_FI_DEV_XID_ERRORS", 0),
         ("DCGM_FI_DEV_GPU_TEMP", 45),
-        ("DCGM_FI_DEV_ROW_REMAP_FAILURE", 0),
-        ("DCGM_FI_DEV_ROW_REMAP_PENDING", 0),
         ("DCGM_FI_DEV_POWER_USAGE", 98.5),
+        ("DCGM_FI_DEV_ROW_REMAP_PENDING", 0),
+        ("DCGM_FI_DEV_ROW_REMAP_FAILURE", 0),
     ):
         lines.append(f"# TYPE {name} gauge")
         lines += [
@@ -264,5 +264,5 @@ def SEEDS(seed: Callable[..., Any]) -> tuple[Any, ...]:
             1,
             '"skipped": 0',
         ),
-        seed("prometheus", "gpu-metrics", _prom(), r"^DCGM", (), True, ALL, 1, 'DCGM_FI_DEV_POWER_USAGE{gpu="1"'),
+        seed("prometheus", "gpu-metrics", _prom(), r"^DCGM", (), True, ALL, 1, 'ROW_REMAP_FAILURE{gpu="1"'),
     )

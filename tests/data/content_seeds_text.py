@@ -315,6 +315,8 @@ memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
 
 SUM device_to_device_memcpy_read_ce 792.00
 
+NOTE: The reported results may not reflect the full capabilities of the platform.
+Performance can vary with software drivers, hardware clocks, and system topology.
 """
 EDAC = "".join(
     f"sys/devices/system/edac/mc/mc{mc}/{name}: 0\n"

@@ -68,7 +68,7 @@ def _job(job: dict[str, Any], options: dict[str, Any], sheet: Sheet) -> None:
         figures = mapping(job.get(direction))
         if not figures and direction != "trim":
             sheet.note("row/missing", name, f"{direction} is missing")
-        io_bytes, runtime = _direction(name, direction, figures, sheet)
+        io_bytes, runtime = _direction(name, direction, figures, options, sheet)
         moved, longest = moved + io_bytes, max(longest, runtime)
     if not moved:
         sheet.note("document/cut", name, f"job {name} moved no byte")
@@ -78,7 +78,9 @@ def _job(job: dict[str, Any], options: dict[str, Any], sheet: Sheet) -> None:
     _ended(name, options, moved, longest, sheet)
 
 
-def _direction(name: str, direction: str, figures: dict[str, Any], sheet: Sheet) -> tuple[float, float]:
+def _direction(
+    name: str, direction: str, figures: dict[str, Any], options: dict[str, Any], sheet: Sheet
+) -> tuple[float, float]:
     for key in _NEEDED if figures and direction != "trim" else ():
         if key not in figures:
             sheet.note("row/missing", name, f"{direction} {key} is missing")
@@ -94,7 +96,7 @@ def _direction(name: str, direction: str, figures: dict[str, Any], sheet: Sheet)
         name, f"{direction}_bandwidth", values["bw"], "KiB/s", parameters={"bytes_per_second": values["bw_bytes"]}
     )
     sheet.number(name, f"{direction}_iops", values["iops"], "1/s")
-    _latency(name, direction, figures, sheet)
+    _latency(name, direction, figures, "percentile_list" in options, sheet)
     known = {key: value for key, value in values.items() if value is not None}
     if len(known) == len(_NEEDED) and not _agrees(known):
         sheet.note("document/contradiction", name, f"{direction}: bytes, time and rates disagree")
@@ -111,7 +113,7 @@ def _agrees(figures: dict[str, float]) -> bool:
     )
 
 
-def _latency(name: str, direction: str, figures: dict[str, Any], sheet: Sheet) -> None:
+def _latency(name: str, direction: str, figures: dict[str, Any], chosen: bool, sheet: Sheet) -> None:
     for key in ("clat_ns", "lat_ns"):
         for word in _SPREAD:
             if key in figures and word not in mapping(figures[key]):
@@ -123,7 +125,7 @@ def _latency(name: str, direction: str, figures: dict[str, Any], sheet: Sheet) -
         if "99.000000" in percentiles:
             sheet.number(name, f"{direction}_latency", percentiles["99.000000"], "ns", statistic="p99",
                          parameters={"counted": key})  # fmt: skip
-        if len(percentiles) < _PERCENTILES:
+        if len(percentiles) < _PERCENTILES and not chosen:
             sheet.note("row/missing", name, f"{direction} {key} has {len(percentiles)} of {_PERCENTILES} percentiles")
         return
     sheet.absent(name, f"{direction}_latency", "ns", statistic="p99")
@@ -132,7 +134,8 @@ def _latency(name: str, direction: str, figures: dict[str, Any], sheet: Sheet) -
 def _ended(name: str, options: dict[str, Any], moved: float, longest: float, sheet: Sheet) -> None:
     wanted_seconds = _scaled(options.get("runtime"), _TIMES)
     wanted_bytes = _scaled(
-        options.get("size"), {**_SIZES, **{f"{unit}b": size for unit, size in _SIZES.items() if unit}}
+        options.get("io_size", options.get("size")),
+        {**_SIZES, **{f"{unit}b": size for unit, size in _SIZES.items() if unit}},
     )
     jobs = whole(options.get("numjobs")) or 1
     in_time = wanted_seconds is not None and longest >= 0.95 * wanted_seconds

@@ -17,7 +17,7 @@ _PROGRESS = re.compile(r"(?P<percent>[\d.]+)%\s+proc'd: (?P<done>.*?)\s+errors: 
                        r"(?P<temps>[^%\n]*?)"
                        r"(?=\s*(?:[\d.]+%\s|\n|$|\r))")  # fmt: skip
 _RATE = re.compile(r"^(\d+) \((\d+) Gflop/s\)$")
-_ERRORS = re.compile(r"^(\d+)(?:\s*\((WARNING!|DIED!)\))?$")
+_ERRORS = re.compile(r"^(-1|\d+)(?:\s*\((WARNING!|DIED!)\))?$")
 _TEMPERATURE = re.compile(r"^(\d+) C$")
 _TESTED = re.compile(r"Tested (\d+) GPUs?:")
 _RESULT = re.compile(r"^\s+GPU (\d+): (OK|FAULTY)\s*$", re.MULTILINE)
@@ -56,9 +56,9 @@ def _progress(progress: list[re.Match[str]], sheet: Sheet) -> list[int]:
         errors += [0] * (len(cells) - len(errors))
         if (line["done"], line["errors"]) != done_before:
             for gpu, cell in enumerate(cells):
-                if done_before is None and cell:
+                if done_before is None and cell and cell[1] != "-1":
                     sheet.number(f"gpu/{gpu}", "errors", cell[1], "count", statistic="first")
-                errors[gpu] += int(cell[1]) if cell else 0
+                errors[gpu] += max(int(cell[1]), 0) if cell else 0  # a process that died is printed as -1
                 if cell and cell[2] == "DIED!":
                     sheet.note("hardware/died", f"gpu/{gpu}", "the burning process died")
         done_before = (line["done"], line["errors"])

@@ -61,6 +61,8 @@ def _grid(names: list[str], sheet: Sheet) -> None:
         if len(seen) != expected:
             sheet.note("row/missing", "file", f"{len(seen)} of {expected} figures of {' '.join(filter(None, key))}")
     _directions(families, sheet)
+    if len(gpus) > 1 and not any(key[:2] == ("gpu", "gpu") and key[5] == "peer" for key in families):
+        sheet.note("row/missing", "file", f"{len(gpus)} GPUs and no copy from one to another")
 
 
 def _expected(key: tuple[str, ...], gpus: int, numas: int) -> int:

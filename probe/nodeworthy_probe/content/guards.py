@@ -11,7 +11,7 @@ from itertools import pairwise
 from .sheet import Sheet
 
 _LOGS = frozenset({"dmesg", "fabric-manager"})
-_REPEATING = frozenset({"gpu-burn", *_LOGS})
+_REPEATING = frozenset({"gpu-burn", "perftest", *_LOGS})
 _NOT_A_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?(?:nan|NaN|NAN|Infinity|[-+]inf)(?![A-Za-z_])")
 _NOISE = re.compile(
     r"^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ "

@@ -1,4 +1,4 @@
-"""lsblk -J: drives and their parts; loop devices are no hardware."""
+"""lsblk as JSON, as pairs (-P) and as its plain table: drives and their parts; loop devices are no hardware."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from nodeworthy_probe.parsers.json_document import mapping, sequence
 from nodeworthy_probe.parsers.numbers import finite
 
 from .documents import load_json, note_duplicates, note_gaps, uneven
+from .guards import torn_end
 from .sheet import Sheet
 
 TOOL = "lsblk"
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([BKMGTP])?")
 _UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+_PAIR = re.compile(r'(?:[A-Z][A-Z0-9:%_-]*="[^"]*"\s*){2,}')
 _NOT_HARDWARE = ("loop", "rom", "crypt", "lvm", "part")
 
 
 def read(text: str, sheet: Sheet) -> None:
     """Read the tree of block devices."""
-    document = mapping(load_json(text, sheet))
+    document = _document(text, sheet)
     devices = [mapping(device) for device in sequence(document.get("blockdevices"))]
     if document and not devices:
         sheet.note("document/cut", "file", "the document lists no block device")
@@ -36,8 +38,39 @@ def read(text: str, sheet: Sheet) -> None:
                 sheet.note("row/missing", str(device.get("name")), f"{name} is missing")
     for drive in drives:
         _drive(drive, sheet)
-    numbers = [int(found[1][:4]) for drive in drives if (found := re.match(r"nvme(\d+)n1$", str(drive.get("name"))))]
-    note_gaps(sheet, numbers, "nvme")
+    names = [str(drive.get("name")).removeprefix("/dev/") for drive in drives]
+    note_gaps(sheet, [int(found[1][:4]) for name in names if (found := re.match(r"nvme(\d+)n1$", name))], "nvme")
+
+
+def _document(text: str, sheet: Sheet) -> dict[str, Any]:
+    """The tree, from whichever form the file has; in the flat forms a part stands under no drive."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if any(_PAIR.match(line) for line in lines):
+        torn_end(text, sheet)
+        return {"blockdevices": [device for line in lines if (device := _paired(line, sheet))]}
+    if lines and re.match(r"^NAME\s+(?:\S+\s+)*SIZE\b", lines[0]) and "TYPE" in lines[0].split():
+        torn_end(text, sheet)
+        return {"blockdevices": [device for line in lines[1:] if (device := _tabled(line, lines[0], sheet))]}
+    return mapping(load_json(text, sheet))
+
+
+def _paired(line: str, sheet: Sheet) -> dict[str, Any]:
+    if _PAIR.fullmatch(line.strip()) is None:
+        sheet.note("row/unreadable", "file", line)
+        return {}
+    device = {name.lower(): value.strip() for name, value in re.findall(r'([A-Z][A-Z0-9:%_-]*)="([^"]*)"', line)}
+    return {} if device.get("type") == "part" or device.get("pkname") else device
+
+
+def _tabled(line: str, head: str, sheet: Sheet) -> dict[str, Any]:
+    names, cells = head.lower().split(), line.split()
+    if line[:1] in "│├└|`- ":
+        return {}
+    if len(cells) < names.index("type") + 1:
+        sheet.note("row/unreadable", "file", line)
+        return {}
+    # Columns up to the type are never empty for a whole device; those behind it may be.
+    return dict(zip(names[: names.index("type") + 1], cells, strict=False))
 
 
 def _drive(drive: dict[str, Any], sheet: Sheet) -> None:

@@ -1,4 +1,4 @@
-"""mlxlink --json: the state of one cable's end, its module and its bit errors.
+"""mlxlink, --json and text: the state of one cable's end, its module and its bit errors.
 
 All values are strings, many with their limits beside them. The status code comes first: the body
 of a failed call may look healthy. Raw errors are corrected by FEC and mean nothing without time;
@@ -8,12 +8,13 @@ effective errors and the effective BER are what reached the link.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from nodeworthy_probe.parsers.json_document import mapping, whole
 from nodeworthy_probe.parsers.numbers import finite
 
-from .documents import load_json
+from .documents import load_json, plain_lines
 from .sheet import Sheet
 
 TOOL = "mlxlink"
@@ -33,22 +34,16 @@ _BERS = (
     ("Symbol BER", "symbol_ber"),
 )
 _NONE = "15E-255"
+_TITLE = re.compile(r"^(?:\x1b\[[0-9;]*m)*(?:Operational|Module) Info(?:\x1b\[[0-9;]*m)*[ \t]*\n-{4,}", re.MULTILINE)
+_FIELD = re.compile(r"^([A-Z][^:]*?)\s*: (.*)$")
+_ERROR = re.compile(r"^-E- .*$", re.MULTILINE)
 
 
 def read(text: str, sheet: Sheet) -> None:
-    """Read one document."""
-    document = mapping(load_json(text, sheet))
-    if not document:
+    """Read one document, or the text that is printed without ``--json``."""
+    output = _sections(text, sheet) if _TITLE.search(text) or _ERROR.search(text) else _document(text, sheet)
+    if not output:
         return
-    status = mapping(document.get("status"))
-    code = whole(status.get("code"))
-    if code != 0:
-        what = "the status is missing" if code is None else f"status {code}: {status.get('message')}"
-        sheet.note("document/cut" if code is None else "tool/failed", "link", what)
-    output = mapping(mapping(document.get("result")).get("output"))
-    sheet.version = str(mapping(output.get("Tool Information")).get("MFT Version", "")) or None
-    if sheet.version is None:
-        sheet.note("row/missing", "file", "the version of MFT is missing")
     for section in _SECTIONS:
         if not mapping(output.get(section)):
             sheet.note("row/missing", "link", f"the section {section} is missing")
@@ -63,13 +58,50 @@ def read(text: str, sheet: Sheet) -> None:
     _errors(mapping(output.get("Physical Counters and BER Info")), width, sheet)
 
 
+def _document(text: str, sheet: Sheet) -> dict[str, Any]:
+    document = mapping(load_json(text, sheet))
+    if not document:
+        return {}
+    status = mapping(document.get("status"))
+    code = whole(status.get("code"))
+    if code != 0:
+        what = "the status is missing" if code is None else f"status {code}: {status.get('message')}"
+        sheet.note("document/cut" if code is None else "tool/failed", "link", what)
+    output = mapping(mapping(document.get("result")).get("output"))
+    sheet.version = str(mapping(output.get("Tool Information")).get("MFT Version", "")) or None
+    if sheet.version is None:
+        sheet.note("row/missing", "file", "the version of MFT is missing")
+    return output
+
+
+def _sections(text: str, sheet: Sheet) -> dict[str, Any]:
+    """The sections of the text as those of the document: lists of lanes are split at their commas."""
+    for line in _ERROR.findall(text):
+        sheet.note("tool/failed", "link", line)
+    lines = plain_lines(text)
+    output: dict[str, dict[str, Any]] = {}
+    own: dict[str, Any] = {}
+    for line, after in pairwise([*lines, ""]):
+        field = _FIELD.match(line)
+        if re.fullmatch(r"-{4,}", after) and line:
+            own = output.setdefault(line.strip(), {})
+        elif field and field[1] in own:
+            sheet.note("document/duplicate", "file", f"{field[1]} is there twice")
+        elif field:
+            own[field[1]] = {"values": field[2].split(",")} if re.search(r"[Pp]er [Ll]ane", field[1]) else field[2]
+    if lines[-1]:
+        sheet.note("document/cut", "file", "the output stops in the middle of a line")
+    return output
+
+
 def _operational(section: dict[str, Any], sheet: Sheet) -> int | None:
     for name in ("State", "Physical state", "Speed", "Width", "FEC"):
         if name not in section:
             sheet.note("row/missing", "link", f"{name} is missing")
         sheet.text("link", name.lower().replace(" ", "_"), section.get(name))
     state, physical = str(section.get("State", "")), str(section.get("Physical state", ""))
-    if section and not (state.lower() in ("active", "linkup") and _UP.search(physical)):
+    up = state.lower() in ("active", "linkup") and (physical == "N/A" or _UP.search(physical))
+    if section and not up:
         code = "hardware/port-disabled" if "disab" in (state + physical).lower() else "hardware/port-down"
         sheet.note(code, "link", f"state {state}, physical state {physical}")
     speed = re.search(r"(\d+(?:\.\d+)?)G", str(section.get("Speed", "")))

@@ -83,7 +83,11 @@ def _object(document: dict[str, Any], sheet: Sheet) -> tuple[list[_Cell], int | 
     ranks = [whole(mapping(device).get("rank")) for device in devices]
     known = [rank for rank in ranks if rank is not None]
     for device in map(mapping, devices):
-        sheet.text(f"rank/{device.get('rank')}", "model", device.get("device_name") or device.get("name"))
+        sheet.text(
+            f"rank/{device.get('rank')}",
+            "model",
+            device.get("device_name") or device.get("device_info") or device.get("name"),
+        )
     return cells, max(known) + 1 if known else len(devices) or None
 
 

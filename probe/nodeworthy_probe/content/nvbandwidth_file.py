@@ -2,7 +2,8 @@
 
 A test that was waived is named and is no gap (peer tests on one GPU); one that failed, or that
 is still running when the file ends, is. Releases before 0.3 print no sums: their matrices must
-then be whole in themselves.
+then be whole in themselves. From 0.7 on the text of a run closes with a remark, which tells a
+whole run from one that was cut between two tests; nothing tells for the text of older ones.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from .sheet import Sheet
 TOOL = "nvbandwidth"
 _NO_SUM = "there is no sum to check the matrix against"
 _DEVICE = re.compile(r"(?:^Device |\")(\d+): ((?:NVIDIA|AMD|Tesla)[^\"(\n]*)", re.MULTILINE)
+_HEAD = re.compile(r"^[ \t]*nvbandwidth Version: v?(\d+)\.(\d+)", re.MULTILINE)
+_CLOSING = "Performance can vary with software drivers, hardware clocks, and system topology."
+_CLOSED_SINCE = (0, 7)
 _ENDS = {"Error": "tool/failed", "Failed": "tool/failed", "Not Found": "test/skipped", "Running": "document/cut"}
 
 
@@ -41,6 +45,9 @@ def read(text: str, sheet: Sheet) -> None:
         _case(case, without_sums, sheet)
     _waived(report, sheet)
     _fields(text, sheet)
+    closing = [head for head in _HEAD.findall(text) if tuple(map(int, head)) >= _CLOSED_SINCE]
+    if text.count(_CLOSING) < len(closing):
+        sheet.note("document/cut", "file", "the remark that closes a run is missing")
 
 
 def _fields(text: str, sheet: Sheet) -> None:

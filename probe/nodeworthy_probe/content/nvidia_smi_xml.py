@@ -45,10 +45,13 @@ def facts(text: str, sheet: Sheet) -> GpuFacts | None:
 
 def _flatten(element: ElementTree.Element, path: str, values: dict[str, str], sheet: Sheet) -> None:
     children = list(element)
+    tags = [child.tag for child in children]
     if not children:
         if path in values:
             sheet.note("document/duplicate", values["bus_id"], f"{path} is there twice")
         values[path] = (element.text or "").strip()
-    for child in children:
+    for place, child in enumerate(children):
+        # Parts of one kind (MIG devices) are told apart by place; a value that is there twice is a repeated line.
+        own = f"{child.tag}[{place}]" if len(child) and tags.count(child.tag) > 1 else child.tag
         if len(path) < 200:
-            _flatten(child, f"{path}.{child.tag}", values, sheet)
+            _flatten(child, f"{path}.{own}", values, sheet)

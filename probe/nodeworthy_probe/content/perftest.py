@@ -57,8 +57,11 @@ def read(text: str, sheet: Sheet) -> None:
         _line(line, figures, sheet)
     _settings(text, sheet)
     for word in _EACH_RUN:
-        if len(re.findall(rf"(?<!\w){word}", text)) < heads:
+        count = len(re.findall(rf"(?<!\w){word}", text))
+        if count < heads:
             sheet.note("row/missing", "file", f"{word} is missing for a run")
+        elif count > heads and not word.endswith("address"):
+            sheet.note("document/duplicate", "file", f"{word} is there {count} times in {heads} runs")
     _repeats(figures.bandwidths + figures.latencies, heads, sheet)
     _bandwidth(figures.bandwidths, figures.columns, sheet)
     _latency(figures.latencies, sheet)
@@ -92,7 +95,7 @@ def _units(columns: list[str], sheet: Sheet) -> None:
 
 def _row(line: str, columns: list[str], sheet: Sheet) -> tuple[float, ...]:
     cells = [finite(cell) for cell in line.split()]
-    wanted = 5 if columns[0] != "usec" else 6
+    wanted = 5 if columns[0] != "usec" else 6 if len(columns) > 1 else 4
     if None in cells:
         sheet.note("value/not-a-number", "node", line)
         return ()
@@ -147,8 +150,12 @@ def _bandwidth(rows: list[tuple[float, ...]], columns: list[str], sheet: Sheet) 
 
 
 def _latency(rows: list[tuple[float, ...]], sheet: Sheet) -> None:
-    for size, _, low, high, typical, mean, *_ in rows:
-        details = {"size_bytes": int(size)}
+    for row in rows:
+        details = {"size_bytes": int(row[0])}
+        if len(row) < 6:  # a run for a duration prints the mean alone
+            sheet.number("node", "latency", row[2], "us", statistic="mean", parameters=details)
+            continue
+        size, _, low, high, typical, mean, *_ = row
         for statistic, value in (("min", low), ("max", high), ("typical", typical), ("mean", mean)):
             sheet.number("node", "latency", value, "us", statistic=statistic, parameters=details)
         if not 0 < low <= typical <= high or not low <= mean <= high:

@@ -1,4 +1,4 @@
-"""smartctl -j and nvme smart-log: what the drive says of itself.
+"""smartctl and nvme smart-log, JSON or text: what the drive says of itself.
 
 ``passed`` is one witness among others: a drive without spare blocks passes. A log that could not
 be read leaves the drive's state unknown. Errors in the drive's log may be old: a rise needs two
@@ -11,6 +11,7 @@ from typing import Any
 
 from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 
+from . import smartctl_text
 from .documents import load_json
 from .sheet import Sheet
 
@@ -30,11 +31,15 @@ _ATA_COUNTS = {
     198: "offline_uncorrectable",
 }
 _KELVIN = 200
+# SCSI drives give vendor, product and revision; the names changed in smartctl 7.4.
+_IDENTITY = (("model_name", ("scsi_model_name", "scsi_product", "product")), ("serial_number", ()),
+             ("firmware_version", ("scsi_revision", "revision")))  # fmt: skip
 
 
 def read(text: str, sheet: Sheet) -> None:
     """Read one drive's document."""
-    document = mapping(load_json(text, sheet))
+    told = smartctl_text.is_text(text)
+    document = smartctl_text.document(text, sheet) if told else mapping(load_json(text, sheet))
     if not document:
         return
     if "smartctl" not in document and ("avail_spare" in document or "critical_warning" in document):
@@ -47,9 +52,10 @@ def read(text: str, sheet: Sheet) -> None:
     if not version:
         sheet.note("row/missing", "file", "the version of smartctl is missing")
     component = f"drive/{str(mapping(document.get('device')).get('name', 'unknown')).rsplit('/', 1)[-1]}"
-    for name in ("model_name", "serial_number", "firmware_version"):
-        sheet.text(component, name.removesuffix("_name"), document.get(name))
-        if name not in document:
+    for name, others in _IDENTITY:
+        value = next((document[key] for key in (name, *others) if key in document), None)
+        sheet.text(component, name.removesuffix("_name"), value)
+        if value is None:
             sheet.note("row/missing", component, f"{name} is missing")
     _exit(component, head, sheet)
     _passed(component, document, sheet)
@@ -94,7 +100,7 @@ def _log(component: str, document: dict[str, Any], sheet: Sheet) -> None:
         for row in map(mapping, sequence(attributes.get("table"))):
             _attribute(component, row, sheet)
     elif protocol == "SCSI" and "scsi_error_counter_log" in document:
-        sheet.note("note/scsi", component, "error counters of a SCSI drive are kept as they are")
+        _scsi(component, document, sheet)
     else:
         sheet.absent(component, "available_spare", "%")
         sheet.note("row/missing", component, "the health log is missing")
@@ -130,6 +136,24 @@ def _nvme_odd(component: str, values: dict[str, int], sheet: Sheet) -> None:
         sheet.note("counter/nonzero", component, f"{values['media_errors']} media errors: a rise needs two samples")
     if spare > 100 or threshold > 100 or values.get("percentage_used", 0) > 255:
         sheet.note("value/implausible", component, f"spare {spare} %, threshold {threshold} %")
+
+
+def _scsi(component: str, document: dict[str, Any], sheet: Sheet) -> None:
+    """Counters since the drive was made: a defect that grew or an error that stayed is told, a rise is a fault."""
+    defects = sheet.number(component, "grown_defects", document.get("scsi_grown_defect_list"), "count")
+    log = mapping(document["scsi_error_counter_log"])
+    counts = {"grown defects": defects}
+    for way in ("read", "write"):
+        row = mapping(log.get(way))
+        if not row:
+            sheet.note("row/missing", component, f"the counters of {way} errors are missing")
+            continue
+        counts[f"uncorrected {way} errors"] = sheet.number(
+            component, f"{way}_uncorrected", row.get("total_uncorrected_errors"), "count"
+        )
+    for what, count in counts.items():
+        if count:
+            sheet.note("counter/nonzero", component, f"{count:g} {what}: a rise needs two samples")
 
 
 def _attribute(component: str, row: dict[str, Any], sheet: Sheet) -> None:

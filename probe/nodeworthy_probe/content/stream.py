@@ -17,8 +17,9 @@ from .sheet import Sheet
 TOOL = "stream"
 _CPU_ROW = re.compile(r"^(Copy|Scale|Add|Triad):\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
 _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
-_GPU_ROW = re.compile(r"^STREAM_(?P<kernel>COPY|SCALE|ADD|TRIAD)_(?P<type>\w+?)_gpu_(?P<gpu>\d+)_buffer_(?P<buffer>\d+)"
-                      r"_block_(?P<block>\d+)\s+(?P<value>\S+)\s+(?P<share>\S+)\s*$", re.MULTILINE)  # fmt: skip
+_GPU_ROW = re.compile(r"^STREAM_(?P<kernel>COPY|SCALE|ADD|TRIAD)_(?P<type>[a-z]+)(?:_gpu_(?P<gpu>\d+))?"
+                      r"_buffer_(?P<buffer>\d+)_block_(?P<block>\d+)"
+                      r"\s+(?P<value>\S+)\s+(?P<share>\S+)\s*$", re.MULTILINE)  # fmt: skip
 _GPU = re.compile(r'^Device (\d+): "([^"]*)".*= ([\d.]+) (\S+) PEAK', re.MULTILINE)
 _BABEL_ROW = re.compile(r"^(Copy|Mul|Add|Triad|Dot|Nstream)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
 _BABEL_KERNELS = ("Copy", "Mul", "Add", "Triad", "Dot")
@@ -98,7 +99,7 @@ def _gpu(text: str, sheet: Sheet) -> None:
     grid: dict[int, set[tuple[str, str]]] = defaultdict(set)
     keys = []
     for row in _GPU_ROW.finditer(text):
-        gpu = int(row["gpu"][:4])
+        gpu = int((row["gpu"] or "0")[:4])  # a run on one GPU leaves its number out
         keys.append(row[0].split()[0])
         grid[gpu].add((row["kernel"], row["block"]))
         _gpu_row(row, peaks.get(gpu), best, sheet)
@@ -109,7 +110,7 @@ def _gpu(text: str, sheet: Sheet) -> None:
 
 
 def _gpu_row(row: re.Match[str], peak: float | None, best: dict[tuple[str, int], float], sheet: Sheet) -> None:
-    gpu = f"gpu/{row['gpu']}"
+    gpu = f"gpu/{row['gpu'] or 0}"
     value, share = finite(row["value"]), finite(row["share"])
     if value is None or share is None:
         sheet.note("value/not-a-number", gpu, row[0])
@@ -120,7 +121,7 @@ def _gpu_row(row: re.Match[str], peak: float | None, best: dict[tuple[str, int],
         sheet.note("physics/above-peak", gpu, f"{value} GB/s is above the device's own peak of {peak} GB/s")
     elif not close(share, value / peak * 100, 1e-3, 0.02):
         sheet.note("document/contradiction", gpu, f"figure and share of the peak disagree: {row[0]}")
-    key = (row["kernel"], int(row["gpu"][:4]))
+    key = (row["kernel"], int((row["gpu"] or "0")[:4]))
     best[key] = max(best[key], value)
 
 

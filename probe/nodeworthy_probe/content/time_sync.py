@@ -27,8 +27,10 @@ def read(text: str, sheet: Sheet) -> None:
         _tracking(text, sheet)
     elif "Reach" in text and "Stratum" in text:
         _sources(text, sheet)
-    elif "clock synchronized" in text or "NTP synchronized" in text:
+    elif re.search(r"clock synchronized|NTP synchronized|^NTPSynchronized=", text, re.MULTILINE):
         _timedatectl(text, sheet)
+    elif re.search(r"^\s*Packet count: ", text, re.MULTILINE):
+        _timesync(text, sheet)
     elif re.search(r"remote\s+refid", text):
         _ntpq(text, sheet)
     elif found := re.search(r"(506 Cannot talk to daemon.*|Could not .*)", text):
@@ -102,13 +104,31 @@ def _tracking(text: str, sheet: Sheet) -> None:
 
 def _timedatectl(text: str, sheet: Sheet) -> None:
     sheet.tool = "timedatectl"
-    found = re.search(r"(?:System clock|NTP) synchronized: (yes|no)\s*$", text, re.MULTILINE)
+    found = re.search(r"(?:(?:System clock|NTP) synchronized: |^NTPSynchronized=)(yes|no)\s*$", text, re.MULTILINE)
     if found is None:
         sheet.note("document/cut", "file", "the line on synchronisation cannot be read")
         return
     sheet.number("node", "synchronised", float(found[1] == "yes"), "bool")
     if found[1] == "no":
         sheet.note("hardware/not-synchronised", "node", found[0].strip())
+
+
+def _timesync(text: str, sheet: Sheet) -> None:
+    """``timedatectl timesync-status``: a packet count of 0 is a server that never answered."""
+    sheet.tool = "timedatectl"
+    fields = dict(re.findall(r"^\s*([A-Z][\w ]*?): (.*)$", text, re.MULTILINE))
+    for name in ("Server", "Leap", "Stratum", "Offset"):
+        if name not in fields and fields.get("Packet count") != "0":
+            sheet.note("row/missing", "node", f"{name} is missing")
+    packets = sheet.number("node", "packets", fields.get("Packet count"), "count")
+    if packets == 0 or fields.get("Leap", "normal") != "normal":
+        sheet.note("hardware/not-synchronised", "node", f"{packets:g} packets, leap {fields.get('Leap', 'unknown')}")
+    found = _OFFSET.match(fields.get("Offset", ""))
+    if found:
+        seconds = float(found[1]) * _SECONDS[found[2]]
+        sheet.number("node", "offset", seconds, "s", parameters={"selected": True})
+    elif "Offset" in fields:
+        sheet.note("value/not-a-number", "node", f"Offset: {fields['Offset']}")
 
 
 def _ntpq(text: str, sheet: Sheet) -> None:

@@ -18,7 +18,7 @@ _JSON_PRECISION = 2e-5  # cells are printed with six significant digits, totals 
 _TEXT_PRECISION_GBPS = 0.0052  # cells and totals are printed with two decimals
 _RUNNING = re.compile(r"^Running (\S+?)\.?\s*$")
 _SUM = re.compile(r"^SUM (\S+) (\S+)\s*$")
-_DESCRIPTION = re.compile(r"^mem\w+ .*\((GB/s|ns)\)\s*$")
+_DESCRIPTION = re.compile(r"^(?:mem\w+|Device to Device) .*\((GB/s|ns)\)\s*$")
 _ROW = re.compile(r"^\s*\d+(?:\s|$)")
 
 Matrix = tuple[tuple[float | None, ...], ...]
@@ -125,6 +125,8 @@ def _contradiction(matrix: Matrix, case: dict[str, Any], relative: float, absolu
     own = {"sum": sum(cells), "min": min(cells), "max": max(cells), "average": sum(cells) / len(cells)}
     for name, computed in own.items():
         printed = finite(case.get(name))
+        if name == "min" and printed == 0 and len(cells) < sum(map(len, matrix)):
+            continue  # the tool counts a cell that is not applicable as 0
         if printed is None and (name == "sum" or name in case):
             return f"the {name} of the matrix is missing"
         if printed is not None and not close(printed, computed, relative, absolute):
