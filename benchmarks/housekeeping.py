@@ -1,4 +1,4 @@
-"""Deadline check and reconcile diff over 10,000 nodes, and how many moves a second the ledger writes.
+"""Deadline check and reconcile diff over 10,000 nodes.
 
 Run as `python -m benchmarks housekeeping URL [NODES]` on an empty database; it prints one JSON document. API calls are
 left out: the cluster's answer is made beforehand, and nothing is written to it.
@@ -10,7 +10,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import cache
@@ -33,13 +32,6 @@ from nodeworthy.procedures.drift import Reader
 
 INCLUDE = Path(__file__).parents[1] / "include"
 STANDBY = Taint("nodeworthy.dev/standby", "NoSchedule")
-MOVES: Sequence[tuple[str, dict[str, Any]]] = (
-    ("discover", {"system_id": "1"}),
-    ("inventory", {"components": 73}),
-    ("conform", {"sku": "h100-sxm-8"}),
-)
-WRITERS = 4
-MOVING_NODES = 400
 
 
 @cache
@@ -54,7 +46,6 @@ def main(arguments: Sequence[str]) -> int:
     upgrade(url)
     ledger = SqlLedger(url, SystemClock(), lifecycle())
     found: dict[str, Any] = {"benchmark": "housekeeping", "database": sa.make_url(url).get_backend_name()}
-    found |= _moves(url)
     found["nodes"] = nodes
     _stand_by(url, [f"n{number:05}" for number in range(nodes)])
     found |= _deadlines(ledger) | _reconcile(ledger, nodes)
@@ -72,34 +63,6 @@ def _timed(act: Callable[[], Any]) -> dict[str, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     act()
     return {"wall": round(time.perf_counter() - wall, 2), "cpu": round(time.process_time() - cpu, 2)}
-
-
-def _moves(url: str) -> dict[str, float]:
-    """Time several writers, each over nodes of its own, leases taken beforehand."""
-    names = [f"m{number:04}" for number in range(MOVING_NODES)]
-    ledger = SqlLedger(url, SystemClock(), lifecycle())
-    ledger.import_fleet([_node(name) for name in names])
-    for name in names:
-        ledger.open_episode(name, kind="onboarding", run="bench", lifetime=timedelta(hours=1))
-    ledger.close()
-    with ProcessPoolExecutor(WRITERS) as pool:
-        spans = list(pool.map(_write, [(url, names[start::WRITERS]) for start in range(WRITERS)]))
-    moves, cpu = MOVING_NODES * len(MOVES), sum(used for _, _, used in spans)
-    wall = max(end for _, end, _ in spans) - min(begin for begin, _, _ in spans)
-    return {"moves_per_second": round(moves / wall, 1), "moves_per_cpu_second_of_writers": round(moves / cpu, 1)}
-
-
-def _write(share: tuple[str, Sequence[str]]) -> tuple[float, float, float]:
-    url, names = share
-    ledger = SqlLedger(url, SystemClock(), lifecycle())
-    leases = [ledger.lease(name, "bench") for name in names]
-    began, cpu = time.time(), time.process_time()
-    for event, facts in MOVES:
-        for lease in leases:
-            ledger.advance(lease, event, facts)
-    ended, used = time.time(), time.process_time() - cpu
-    ledger.close()
-    return began, ended, used
 
 
 def _stand_by(url: str, names: Sequence[str]) -> None:

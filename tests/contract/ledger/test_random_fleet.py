@@ -115,8 +115,10 @@ class Fleet(RuleBasedStateMachine):
         lease = self._any_lease(data)
         if lease is not None:
             was_live = self._is_current(lease)
-            self.ledger.release(lease, close=close, reason="")
-            if was_live:
+            with self._may_fail() as outcome:
+                self.ledger.release(lease, close=close, reason="")
+                outcome.append("done")
+            if was_live and outcome:
                 del self.live[lease.node]
 
     @rule(data=st.data(), event=st.sampled_from(EVENTS), proven=st.booleans())
@@ -166,10 +168,11 @@ class Fleet(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NODES), scope=st.sampled_from(["automation", "admission"]), on=st.booleans())
     def hold(self, name: str, scope: str, on: bool) -> None:
         """Somebody holds a node, or releases it."""
-        if on:
-            self.ledger.hold(Hold(name, "ada", "work", self.clock.time + HOUR, scope))
-        else:
-            self.ledger.release_hold(name, who="ada")
+        with self._may_fail():
+            if on:
+                self.ledger.hold(Hold(name, "ada", "work", self.clock.time + HOUR, scope))
+            else:
+                self.ledger.release_hold(name, who="ada")
 
     @rule(minutes=st.one_of(st.integers(-90, 400), st.integers(400, 60_000)))
     def jump(self, minutes: int) -> None:

@@ -15,6 +15,27 @@ from nodeworthy.lifecycle.records import Answer, Hold, Lease
 SCOPES: Final = ("automation", "admission", "both")
 ANSWERS: Final = ("approve", "refuse")
 
+_holds, _approvals = schema.holds.c, schema.approvals.c
+
+_IN_FORCE = (
+    sa.select(schema.holds)
+    .where(
+        _holds.node == sa.bindparam("serial"),
+        _holds.released_at.is_(None),
+        sa.or_(_holds.until.is_(None), _holds.until > sa.bindparam("now")),
+    )
+    .order_by(_holds.id)
+)
+_ANSWERS = (
+    sa.select(schema.approvals)
+    .where(
+        _approvals.node == sa.bindparam("serial"),
+        _approvals.episode == sa.bindparam("episode"),
+        _approvals.voided_at.is_(None),
+    )
+    .order_by(_approvals.id)
+)
+
 
 class Holds(Store):
     """The part of the ledger that keeps people's words."""
@@ -66,10 +87,7 @@ class Holds(Store):
         return (answers[-1].who, answers[-1].answer, answers[-1].why) if answers else None
 
     def _holds(self, connection: sa.Connection, serial: str, name: str) -> tuple[Hold, ...]:
-        table = schema.holds
-        lasting = sa.or_(table.c.until.is_(None), table.c.until > self._clock.now())
-        query = sa.select(table).where(table.c.node == serial, table.c.released_at.is_(None), lasting)
-        rows = connection.execute(query.order_by(table.c.id))
+        rows = connection.execute(_IN_FORCE, {"serial": serial, "now": self._clock.now()})
         return tuple(Hold(name, row.who, row.why, row.until, row.scope) for row in rows)
 
     def _refuse_held(self, connection: sa.Connection, node: Row, scope: str) -> None:
@@ -79,9 +97,7 @@ class Holds(Store):
                 raise Refused(f"{node.name} is held by {hold.who} {end}: {hold.why}.")
 
     def _answers(self, connection: sa.Connection, serial: str, episode: int) -> tuple[Answer, ...]:
-        table = schema.approvals
-        asked = (table.c.node == serial, table.c.episode == episode, table.c.voided_at.is_(None))
-        rows = connection.execute(sa.select(table).where(*asked).order_by(table.c.id))
+        rows = connection.execute(_ANSWERS, {"serial": serial, "episode": episode})
         return tuple(Answer(row.plan_sha256, row.who, row.answer, row.why) for row in rows)
 
     def _void_approvals(self, connection: sa.Connection, episode: int) -> None:

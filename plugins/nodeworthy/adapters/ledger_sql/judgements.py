@@ -6,7 +6,7 @@ so that an old pass never outlives a new failure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from math import isfinite
@@ -25,6 +25,29 @@ from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Reason, Scope, Verdict
 from nodeworthy.lifecycle.records import Lease
+
+_proofs, _signed = schema.qualifications.c, schema.certificates.c
+
+_VALID = (
+    sa.select(schema.qualifications)
+    .where(_proofs.node == sa.bindparam("serial"), _proofs.voided_at.is_(None))
+    .order_by(_proofs.id)
+)
+_VOID = (
+    sa.update(schema.qualifications)
+    .where(
+        _proofs.node == sa.bindparam("of"),
+        _proofs.scope.in_(sa.bindparam("scopes", expanding=True)),
+        _proofs.voided_at.is_(None),
+    )
+    .values(voided_by=sa.bindparam("why"), voided_at=sa.bindparam("at"))
+)
+_CERTIFICATE = (
+    sa.select(schema.certificates)
+    .where(_signed.node == sa.bindparam("serial"), _signed.revoked_at.is_(None))
+    .order_by(_signed.id.desc())
+    .limit(1)
+)
 
 
 class Judgements(OwnHistory, BaselineVersions):
@@ -94,7 +117,7 @@ class Judgements(OwnHistory, BaselineVersions):
                 self._write_history(connection, node, lease, figures, judgement.scope.value)
                 self._write_part_faults(connection, _place(node, lease), judgement, figures)
             if judgement.verdict is Verdict.FAIL:
-                self._void(connection, node.serial, judgement.scope.value, judgement.sentence)
+                self._void(connection, node.serial, [judgement.scope.value], judgement.sentence)
             if qualification is not None:
                 self._grant_qualification(connection, node, lease, qualification)
             if not passed:
@@ -126,7 +149,7 @@ class Judgements(OwnHistory, BaselineVersions):
         """Void the node's qualifications of one scope."""
         with self._writing() as connection:
             node = self._fenced(connection, lease)
-            ended = self._void(connection, node.serial, scope.value, why)
+            ended = self._void(connection, node.serial, [scope.value], why)
             told = {"episode": lease.episode, "scope": scope.value, "why": why, "qualifications": ended}
             self._audit(connection, node.serial, "qualifications voided", told)
 
@@ -169,11 +192,9 @@ class Judgements(OwnHistory, BaselineVersions):
         row = {**_place(node, lease), **{key: getattr(granted, key) for key in plain}, "scope": granted.scope.value}
         connection.execute(sa.insert(schema.qualifications).values(**row, **asdict(granted.dossier)))
 
-    def _void(self, connection: sa.Connection, serial: str, scope: str, why: str) -> int:
-        table = schema.qualifications
-        valid = (table.c.node == serial, table.c.scope == scope, table.c.voided_at.is_(None))
-        values = {"voided_by": why, "voided_at": self._clock.now()}
-        return connection.execute(sa.update(table).where(*valid).values(**values)).rowcount
+    def _void(self, connection: sa.Connection, serial: str, scopes: Sequence[str], why: str) -> int:
+        values = {"of": serial, "scopes": list(scopes), "why": why, "at": self._clock.now()}
+        return connection.execute(_VOID, values).rowcount
 
     def _revoke(self, connection: sa.Connection, serial: str, why: str) -> None:
         table = schema.certificates
@@ -181,14 +202,10 @@ class Judgements(OwnHistory, BaselineVersions):
         connection.execute(sa.update(table).where(*valid).values(revoked_at=self._clock.now(), revoked_by=why))
 
     def _qualifications(self, connection: sa.Connection, serial: str, name: str) -> tuple[Qualification, ...]:
-        table = schema.qualifications
-        query = sa.select(table).where(table.c.node == serial, table.c.voided_at.is_(None)).order_by(table.c.id)
-        return tuple(_qualification(row, name) for row in connection.execute(query))
+        return tuple(_qualification(row, name) for row in connection.execute(_VALID, {"serial": serial}))
 
     def _certificate(self, connection: sa.Connection, serial: str) -> Row | None:
-        table = schema.certificates
-        query = sa.select(table).where(table.c.node == serial, table.c.revoked_at.is_(None))
-        return connection.execute(query.order_by(table.c.id.desc()).limit(1)).first()
+        return connection.execute(_CERTIFICATE, {"serial": serial}).first()
 
 
 def _place(node: Row, lease: Lease) -> dict[str, Any]:

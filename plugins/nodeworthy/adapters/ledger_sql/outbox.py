@@ -19,6 +19,13 @@ from nodeworthy.lifecycle.upkeep import Due
 _FACTS = {"boot_id": "boot_id", "machine_id": "machine_id", "node_uid": "uid"}
 """Facts of a transition by the column of the identity that they prove."""
 
+_IDENTITY = sa.select(identities).where(identities.c.node == sa.bindparam("serial"))
+_KNOWN_AGAIN = (
+    sa.update(identities)
+    .where(identities.c.node == sa.bindparam("serial"))
+    .values({name: sa.bindparam(name) for name in ("boot_id", "machine_id", "uid", "at")})
+)
+
 
 class Outbox(Store):
     """The part of the ledger that Kubernetes follows."""
@@ -51,11 +58,11 @@ class Outbox(Store):
         seen = {column: str(facts[fact]) for fact, column in _FACTS.items() if facts.get(fact)}
         if "boot_id" not in seen:
             return
-        known = connection.execute(sa.select(identities).where(identities.c.node == serial)).first()
+        known = connection.execute(_IDENTITY, {"serial": serial}).first()
         values = {"machine_id": "", "uid": "", **seen, "at": self._clock.now()}
         if known is None:
-            connection.execute(sa.insert(identities).values(node=serial, system_uuid="", **values))
+            connection.execute(sa.insert(identities), {"node": serial, "system_uuid": "", **values})
             return
         if known.boot_id == seen["boot_id"]:
             values = {**values, **{name: seen.get(name) or getattr(known, name) for name in ("machine_id", "uid")}}
-        connection.execute(sa.update(identities).where(identities.c.node == serial).values(**values))
+        connection.execute(_KNOWN_AGAIN, {"serial": serial, **values})

@@ -34,7 +34,9 @@ class Signals(Episodes, Moves):
             self._refuse_overtaking(connection, node, report)
             episode = self._join(connection, node, EpisodeKind[report.kind.upper()])
             lease = Lease(report.node, episode, "", report.run, self._clock.now())
-            known = self._facts(connection, node, lease, report.facts)
+            # Joining may have written into the audit, whose head the node's row carries.
+            node = self._locked(connection, report.node)
+            known = self._facts(connection, node, lease, (report.event, report.facts))
             outcome = machine.advance(self._lifecycle, node.milestone, report.event, known)
             if isinstance(outcome, Moved) and outcome.changed:
                 self._write(connection, node, lease, outcome, (report.facts, None))

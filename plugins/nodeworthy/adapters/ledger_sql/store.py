@@ -7,6 +7,8 @@ about one node are in one line, which is what its fencing and its hash chain res
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -16,6 +18,7 @@ from sqlalchemy import event, exc
 
 from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.chain import canonical, link
+from nodeworthy.adapters.ledger_sql.together import Together
 from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
 from nodeworthy.lifecycle.policy import Policy
 from nodeworthy.lifecycle.records import Lease
@@ -32,6 +35,34 @@ _LINES: Final = 0x6E6F6465
 
 _WRITING: Final = "nodeworthy_writing"
 
+RESTED_SECONDS: Final = 10.0
+"""A connection that was not used for so long is asked whether it still lives before it is used again."""
+
+_nodes, _episodes, _leases = schema.nodes.c, schema.episodes.c, schema.leases.c
+
+_LOCK = sa.select(schema.nodes).where(_nodes.name == sa.bindparam("name")).with_for_update()
+_HEAD = sa.select(_nodes.audit_sequence, _nodes.audit_head).where(_nodes.serial == sa.bindparam("serial"))
+_OPEN_EPISODE = sa.select(schema.episodes).where(
+    _episodes.node == sa.bindparam("serial"), _episodes.closed_at.is_(None)
+)
+_LIVE_LEASE = sa.select(schema.leases).where(_leases.episode == sa.bindparam("episode"), _leases.ended_at.is_(None))
+_FENCE = (
+    sa.select(_episodes.id.label("episode"), _leases.token, _leases.run, _leases.since, _leases.expires)
+    .select_from(
+        schema.episodes.outerjoin(schema.leases, sa.and_(_leases.episode == _episodes.id, _leases.ended_at.is_(None)))
+    )
+    .where(_episodes.node == sa.bindparam("serial"), _episodes.closed_at.is_(None))
+)
+"""The open episode of a node and its live lease, both without a row when there is none."""
+
+AUDIT_COLUMNS: Final = ("node", "sequence", "at", "action", "detail", "previous", "hash")
+_TELL = Together(
+    sa.update(schema.nodes)
+    .where(_nodes.serial == sa.bindparam("of"))
+    .values(audit_sequence=sa.bindparam("sequence"), audit_head=sa.bindparam("head")),
+    {schema.audit: AUDIT_COLUMNS},
+)
+
 
 def engine_of(url: str) -> sa.Engine:
     """Return an engine whose transactions behave as this module says, on SQLite and PostgreSQL."""
@@ -40,18 +71,37 @@ def engine_of(url: str) -> sa.Engine:
         waits = f"-c lock_timeout={BUSY_TIMEOUT_SECONDS * 1000}"
         # Ten thousand changes of one kind are sent in batches, not one by one.
         batches = {"executemany_mode": "values_plus_batch"} if address.get_driver_name() == "psycopg2" else {}
-        return sa.create_engine(
+        engine = sa.create_engine(
             address,
             json_serializer=canonical,
             isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": 10, "options": waits},
-            pool_pre_ping=True,
             **batches,
         )
+        ask_the_rested(engine)
+        return engine
     engine = sa.create_engine(address, json_serializer=canonical, connect_args={"timeout": BUSY_TIMEOUT_SECONDS})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def ask_the_rested(engine: sa.Engine, rested_seconds: float = RESTED_SECONDS) -> None:
+    """Ask a connection that rested so long whether it still lives, and have a dead one replaced before it is used."""
+
+    def used(_connection: Any, record: Any) -> None:
+        record.info["used"] = time.monotonic()
+
+    def ask(connection: Any, record: Any, _proxy: object) -> None:
+        if time.monotonic() - record.info.get("used", math.inf) < rested_seconds:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise exc.DisconnectionError from error
+
+    event.listen(engine, "checkin", used)
+    event.listen(engine, "checkout", ask)
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -111,32 +161,28 @@ class Store:
 
     def _locked(self, connection: sa.Connection, name: str) -> Row:
         """Return a node's row, locked until the transaction ends. Raises Refused for an unknown name."""
-        row = connection.execute(sa.select(schema.nodes).where(schema.nodes.c.name == name).with_for_update()).first()
+        row = connection.execute(_LOCK, {"name": name}).first()
         if row is None:
             self._serial(connection, name)
             raise Transient(f"{name} was renamed while it was read: try again.")
         return row
 
     def _open_episode(self, connection: sa.Connection, serial: str) -> Row | None:
-        table = schema.episodes
-        return connection.execute(sa.select(table).where(table.c.node == serial, table.c.closed_at.is_(None))).first()
+        return connection.execute(_OPEN_EPISODE, {"serial": serial}).first()
 
     def _live_lease(self, connection: sa.Connection, episode: int) -> Row | None:
-        table = schema.leases
-        return connection.execute(
-            sa.select(table).where(table.c.episode == episode, table.c.ended_at.is_(None))
-        ).first()
+        return connection.execute(_LIVE_LEASE, {"episode": episode}).first()
 
     def _fenced(self, connection: sa.Connection, lease: Lease) -> Row:
         """Lock the node and let only the live lease of its open episode through. Raises Refused for any other."""
         node = self._locked(connection, lease.node)
-        episode = self._open_episode(connection, node.serial)
-        if episode is None or episode.id != lease.episode:
-            now = "has none open" if episode is None else f"is in episode {episode.id}"
+        # After the lock and not with it: whoever waited for the lock must see what its holder wrote.
+        live = connection.execute(_FENCE, {"serial": node.serial}).first()
+        if live is None or live.episode != lease.episode:
+            now = "has none open" if live is None else f"is in episode {live.episode}"
             raise Refused(f"{lease.node}: episode {lease.episode} has ended and the node {now}: take a new lease.")
-        live = self._live_lease(connection, episode.id)
-        if live is None or live.token != lease.token:
-            holder = "nobody holds it" if live is None else f"{live.run} took it at {live.since:%H:%M:%S} UTC"
+        if live.token != lease.token:
+            holder = "nobody holds it" if live.token is None else f"{live.run} took it at {live.since:%H:%M:%S} UTC"
             raise Refused(
                 f"{lease.node}: {lease.run} lost its lease of episode {lease.episode}, {holder}: stop this run."
             )
@@ -159,17 +205,9 @@ class Store:
 
     def _audit(self, connection: sa.Connection, serial: str, action: str, detail: Mapping[str, Any]) -> None:
         """Append one row to a locked node's chain, in the transaction of what it tells."""
-        table = schema.nodes
-        head = connection.execute(
-            sa.select(table.c.audit_sequence, table.c.audit_head).where(table.c.serial == serial)
-        ).one()
+        head = connection.execute(_HEAD, {"serial": serial}).one()
         row = link(serial, head.audit_sequence + 1, self._clock.now(), action, detail, head.audit_head)
-        connection.execute(sa.insert(schema.audit).values(**row))
-        connection.execute(
-            sa.update(table)
-            .where(table.c.serial == serial)
-            .values(audit_sequence=row["sequence"], audit_head=row["hash"])
-        )
+        _TELL.write(connection, {schema.audit: row}, {"of": serial, "sequence": row["sequence"], "head": row["hash"]})
 
 
 @contextmanager
