@@ -96,7 +96,7 @@ class Fleet(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def _policy(self, pool: str) -> Policy:
-        actions = {"drain": self.mode, "reset": "auto"}
+        actions = {"drain": self.mode, "reset": self.mode}
         return Policy.from_document({"pool": pool, "actions": actions, "budgets": self.limits, "brake": BRAKE})
 
     # -- what happens
