@@ -22,6 +22,7 @@ def read_rules(include: Path) -> Rules:
         audit_round=duration(document["audit"]["round"]),
         audit_whole=duration(document["audit"]["whole"]),
         checkpoint_every=duration(document["audit"]["checkpoint"]),
+        lemons_every=duration(document["lemons"]["every"]),
         retention_every=duration(retention["every"]),
         remove=retention["remove"],
         evidence=tuple(

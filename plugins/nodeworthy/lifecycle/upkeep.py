@@ -157,6 +157,7 @@ class Rules:
     audit_whole: timedelta
     """So often the whole ledger is verified at once."""
     checkpoint_every: timedelta
+    lemons_every: timedelta
     retention_every: timedelta
     remove: bool
     """False only says what would be removed."""

@@ -15,6 +15,7 @@ from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.records import Effect
 from nodeworthy.lifecycle.upkeep import DeadLease, Identity, Limit, Notice, Orphan, Overdue, Report, Rules, Standing
 from nodeworthy.ports import Work
+from nodeworthy.qualification.lemons import PartRecord
 
 
 class Upkeep(Protocol):
@@ -55,6 +56,9 @@ class Upkeep(Protocol):
 
     def claim_chore(self, name: str, every: timedelta) -> bool:
         """Claim a duty that is due once per `every`; False when another run did within that time."""
+
+    def part_record(self, window: timedelta) -> PartRecord:
+        """Return the confirmed faults of this time by serial, and how long each part was in service in it."""
 
     def verify_audit(self, node: str | None = None) -> tuple[str, ...]:
         """Return one sentence per broken place of one node's chain, or of all."""

@@ -23,6 +23,18 @@ class PartFault:
 
 
 @dataclass(frozen=True, slots=True)
+class PartRecord:
+    """What is known of all parts within a time: faults, days in service and the node that each is in now.
+
+    Parts are named by (serial, kind); a part that is in no node now is absent from `now_in`.
+    """
+
+    faults: tuple[PartFault, ...]
+    days: Mapping[tuple[str, str], float]
+    now_in: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
 class LemonRule:
     """How many false lemons may be expected per look at the fleet; fewer faults than `minimum` never count."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodeworthy.errors import Permanent
-from nodeworthy.qualification.documents import figure, refuse_unknown_keys
+from nodeworthy.qualification.documents import figure, refuse_unknown_keys, text
 
 _RISK_KEYS = (
     "daily",
@@ -24,6 +24,8 @@ _RISK_KEYS = (
     "per_past_fault",
     "finding_odds",
     "no_finding_odds",
+    "recent_days",
+    "past_days",
 )
 MOST_PAST_FAULTS = 3
 
@@ -40,6 +42,10 @@ class RiskModel:
     per_past_fault: float
     finding_odds: float
     no_finding_odds: float
+    recent_days: float
+    """How long a finding or remark is recent."""
+    past_days: float
+    """How long a confirmed fault counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,10 @@ class SuiteOption:
     name: str
     gpu_hours: float
     finds: Mapping[str, float]
+    level: str
+    """The level that a request names."""
+    times: int = 1
+    """How often it is run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,23 @@ class NodeRisk:
 
 
 @dataclass(frozen=True, slots=True)
+class RiskFacts:
+    """What the memory knows of a node that its risk follows from; `findings` are recent, faults of the last year."""
+
+    node: str
+    sku: str
+    age_days: float
+    days_since_qualification: float
+    past_faults: int
+    findings: tuple[str, ...]
+
+    def risk(self, gpus: int) -> NodeRisk:
+        """Return the node's risk, with the capacity that a fault would take."""
+        known = (self.age_days, self.days_since_qualification, self.past_faults, self.findings)
+        return NodeRisk(self.node, *known, gpus)
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """What a node gets (`suite` is empty for nothing), its chance of hiding a fault before and after, and why."""
 
@@ -93,7 +120,13 @@ def selection_model(document: Mapping[str, Any], where: str = "the selection mod
     risk = document["risk"]
     refuse_unknown_keys(risk, _RISK_KEYS, f"{where}, risk")
     suites = tuple(
-        SuiteOption(name, figure(row, "gpu_hours", f"{where}, {name}"), dict(row["finds"]))
+        SuiteOption(
+            name,
+            figure(row, "gpu_hours", f"{where}, {name}"),
+            dict(row["finds"]),
+            text(row, "level", f"{where}, {name}"),
+            int(row.get("times", 1)),
+        )
         for name, row in document["suites"].items()
     )
     model = SelectionModel(
@@ -174,6 +207,43 @@ def _steps(model: SelectionModel) -> list[_Step]:
 
 def _worth(node: NodeRisk, chance: float, step: _Step) -> float:
     return chance * node.gpus_at_risk * step.gain / step.gpu_hours
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A selection beside the extremes, in GPU-hours and in GPUs that hide a fault, expected."""
+
+    gpu_hours: float
+    hidden_before: float
+    hidden_after: float
+    everyone: str
+    """The dearest suite: everything on everyone."""
+    everyone_gpu_hours: float
+    everyone_hidden: float
+
+    @property
+    def sentence(self) -> str:
+        """What the hours buy, in words."""
+        return (
+            f"{self.gpu_hours:.4g} GPU-hours take the GPUs expected to hide a fault from {self.hidden_before:.3g} to "
+            f"{self.hidden_after:.3g}; {self.everyone} on every node would take {self.everyone_gpu_hours:.4g} "
+            f"GPU-hours and leave {self.everyone_hidden:.3g}."
+        )
+
+
+def weighed(nodes: Sequence[NodeRisk], choices: Sequence[Choice], model: SelectionModel) -> Weighed:
+    """Compare choices, in the order of their nodes, with nothing on anybody and with everything on everyone."""
+    dearest = model.suites[-1]
+    pairs = list(zip(nodes, choices, strict=True))
+    before = sum(choice.probability * node.gpus_at_risk for node, choice in pairs)
+    return Weighed(
+        gpu_hours=sum(choice.gpu_hours for choice in choices),
+        hidden_before=before,
+        hidden_after=sum(choice.left_over * node.gpus_at_risk for node, choice in pairs),
+        everyone=dearest.name,
+        everyone_gpu_hours=dearest.gpu_hours * len(nodes),
+        everyone_hidden=before * model.left_over(dearest),
+    )
 
 
 def _choice(node: NodeRisk, chance: float, steps: Sequence[_Step], model: SelectionModel) -> Choice:

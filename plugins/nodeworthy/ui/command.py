@@ -10,6 +10,8 @@ documents                 write the generated documents
 evidence verify PATH      check a dossier or a certificate offline; evidence export NODE makes the archive for a vendor
 parse KIND FILE           what a tool's output says, with a verdict by its content; explain KIND CODE: what a code means
 suite NAME                what a suite runs, expects and costs; suites tells of all of them what they cost
+lemons                    parts and places with more faults than chance allows, by serial
+select --gpu-hours N      which node gets which suite, why, and the request that carries it out
 baselines list [SKU]      versions of learnt baselines; baselines withdraw SKU NUMBER --why WHY takes one back
 """
 
@@ -24,7 +26,15 @@ from pathlib import Path
 
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.lifecycle.records import Hold
-from nodeworthy.ui import command_audit, command_evidence, command_incident, command_ledger, command_node, command_parse
+from nodeworthy.ui import (
+    command_audit,
+    command_evidence,
+    command_fleet,
+    command_incident,
+    command_ledger,
+    command_node,
+    command_parse,
+)
 from nodeworthy.wiring import REPOSITORY, wiring
 
 
@@ -67,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("documents").set_defaults(act=_documents)
     command_evidence.add_commands(commands)
     command_parse.add_commands(commands)
+    command_fleet.add_commands(commands)
     return parser
 
 

@@ -10,12 +10,14 @@ from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.records import Hold
 from nodeworthy.procedures.deadlines import deadlines
+from nodeworthy.procedures.lemons import lemons
 from nodeworthy.procedures.retention import retention
 from nodeworthy.procedures.settle import settle
 from nodeworthy.procedures.verify import verify
 
 from tests.contract.housekeeping.conftest import Keeper
 from tests.contract.ledger.support import judgement, node, qualification
+from tests.contract.ledger.test_parts import fails
 
 FIVE_MINUTES = timedelta(minutes=5)
 
@@ -201,3 +203,19 @@ def test_evidence_is_looked_through_once_a_day(keeper: Keeper) -> None:
     """Two runs, one look."""
     retention(keeper.house())
     assert "already" in retention(keeper.house(run="housekeeping/2"))
+
+
+def test_a_lemon_is_told_once_and_where_it_is_now(keeper: Keeper) -> None:
+    """Three faults of one GPU in three nodes: one notice, at the node that it is in; moved, it is told there."""
+    for name in ("n1", "n2", "n3"):
+        fails(keeper.bench, name, "LEMON", others=300)
+    assert lemons(keeper.house()).endswith("1 stand out.")
+    assert [one.node for one in keeper.bench.ledger.notices() if one.kind == "lemons"] == ["n3"]
+    assert "replace it and do not use it again. It is in n3 now." in keeper.notices("lemons")[0]
+    assert "already" in lemons(keeper.house(run="housekeeping/2"))
+    fails(keeper.bench, "n1", "LEMON", others=300)
+    lemons(keeper.house())
+    assert [one.node for one in keeper.bench.ledger.notices() if one.kind == "lemons"] == ["n1"]
+    keeper.pass_(days=400)
+    lemons(keeper.house())
+    assert keeper.notices("lemons") == []

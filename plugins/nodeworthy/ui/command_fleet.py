@@ -1,0 +1,105 @@
+"""Questions over the whole fleet: which parts fail too often, and which nodes are worth testing next.
+
+lemons                                   parts and places with more faults than chance allows, by serial
+select --gpu-hours N [--pool P] [--json] which node gets which suite for so many GPU-hours, and why
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from nodeworthy.errors import Refused
+from nodeworthy.wiring import wiring
+
+if TYPE_CHECKING:
+    from nodeworthy.adapters.ledger_sql import SqlLedger
+    from nodeworthy.qualification.selection import Choice, Weighed
+
+SELECTED_SCHEMA = "nodeworthy.selection-result/1"
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands of this file to the command line."""
+    lemons = commands.add_parser("lemons", help="parts and places with more faults than chance allows, by serial")
+    lemons.set_defaults(act=_lemons)
+    select = commands.add_parser("select", help="which node gets which suite for so many GPU-hours, and why")
+    select.add_argument("--gpu-hours", type=float, required=True, metavar="N")
+    select.add_argument("--pool", default="", help="one pool; all when left out")
+    select.add_argument("--json", action="store_true", help="the same for a program")
+    select.set_defaults(act=_select)
+
+
+def _lemons(_: argparse.Namespace) -> None:
+    from nodeworthy.procedures.lemons import notice_of
+    from nodeworthy.qualification.lemons import lemons
+
+    rules = wiring().library.statistics()
+    record = _ledger().part_record(timedelta(days=rules.lemon_window_days))
+    found = lemons(record.faults, record.days, rules.lemons)
+    for one in found:
+        print(notice_of(one, record).sentence)
+    if not found:
+        print(
+            f"Nothing fails more often than chance allows: {len(record.faults)} confirmed faults in "
+            f"{rules.lemon_window_days:.0f} days."
+        )
+
+
+def _select(given: argparse.Namespace) -> None:
+    from nodeworthy.qualification.selection import select, weighed
+
+    made = wiring()
+    model, lifecycle = made.files.selection(), made.library.lifecycle()
+    ready = [one.name for one in lifecycle.milestones if one.phase in ("service", "standby")]
+    times = {"recent": timedelta(days=model.risk.recent_days), "past": timedelta(days=model.risk.past_days)}
+    facts = _ledger().risk_facts(ready, given.pool, **times)
+    if not facts:
+        where = f"pool {given.pool}" if given.pool else "the fleet"
+        raise Refused(f"No node of {where} stands in {' or '.join(ready)}: there is nothing to choose from.")
+    nodes = [one.risk(made.library.sku(one.sku).gpus) for one in facts]
+    choices = select(nodes, model, given.gpu_hours)
+    whole = weighed(nodes, choices, model)
+    requests = _requests(choices, {option.name: (option.level, option.times) for option in model.suites})
+    if given.json:
+        print(json.dumps(_document(choices, whole, requests), indent=1))
+    else:
+        _print(choices, whole, requests)
+
+
+def _requests(choices: Sequence[Choice], suites: Mapping[str, tuple[str, int]]) -> list[dict[str, Any]]:
+    """Return the triggers that carry the choices out: nodes by level, and how often each is to be run."""
+    chosen: dict[str, list[str]] = {}
+    for choice in choices:
+        if choice.suite:
+            chosen.setdefault(choice.suite, []).append(choice.node)
+    return [
+        {"dag": "burn_in", "times": suites[suite][1], "conf": {"nodes": nodes, "level": suites[suite][0]}}
+        for suite, nodes in chosen.items()
+    ]
+
+
+def _document(choices: Sequence[Choice], whole: Weighed, requests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    rows = [asdict(choice) for choice in choices]
+    return {"schema": SELECTED_SCHEMA, "choices": rows, "compared": asdict(whole), "requests": list(requests)}
+
+
+def _print(choices: Sequence[Choice], whole: Weighed, requests: Sequence[Mapping[str, Any]]) -> None:
+    for choice in sorted(choices, key=lambda one: (-one.gpu_hours, -one.probability, one.node)):
+        print(choice.sentence)
+    print(f"\n{whole.sentence}")
+    for request in requests:
+        often = "" if request["times"] == 1 else f"   # {request['times']} times, one after the other"
+        print(f"airflow dags trigger {request['dag']} --conf '{json.dumps(request['conf'])}'{often}")
+
+
+def _ledger() -> SqlLedger:
+    from nodeworthy.adapters.ledger_sql import SqlLedger
+
+    ledger = wiring().ledger
+    assert isinstance(ledger, SqlLedger)
+    return ledger
