@@ -92,6 +92,7 @@ class RiskFacts:
 
     node: str
     sku: str
+    milestone: str
     age_days: float
     days_since_qualification: float
     past_faults: int

@@ -30,8 +30,9 @@ BURN_IN_PARAMS = {
     **PARAMS,
     "level": Param(
         "l4",
-        enum=["l2", "l3", "l4", "l5"],
+        enum=["l1", "l2", "l3", "l4", "l5"],
         values_display={
+            "l1": "L1: a quick check, minutes",
             "l2": "L2: the standard check, half an hour",
             "l3": "L3: the deep check, two to three hours",
             "l4": "L4: burn-in of about 24 hours",

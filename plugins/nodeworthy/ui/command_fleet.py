@@ -64,11 +64,14 @@ def _select(given: argparse.Namespace) -> None:
     nodes = [one.risk(made.library.sku(one.sku).gpus) for one in facts]
     choices = select(nodes, model, given.gpu_hours)
     whole = weighed(nodes, choices, model)
-    requests = _requests(choices, {option.name: (option.level, option.times) for option in model.suites})
+    serving = [one.node for one in facts if lifecycle.milestone(one.milestone).schedulable]
+    free = [choice for choice in choices if choice.node not in serving]
+    requests = _requests(free, {option.name: (option.level, option.times) for option in model.suites})
+    busy = [choice.node for choice in choices if choice.suite and choice.node in serving]
     if given.json:
-        print(json.dumps(_document(choices, whole, requests), indent=1))
+        print(json.dumps(_document(choices, whole, requests, busy), indent=1))
     else:
-        _print(choices, whole, requests)
+        _print(choices, whole, requests, busy)
 
 
 def _requests(choices: Sequence[Choice], suites: Mapping[str, tuple[str, int]]) -> list[dict[str, Any]]:
@@ -83,18 +86,25 @@ def _requests(choices: Sequence[Choice], suites: Mapping[str, tuple[str, int]]) 
     ]
 
 
-def _document(choices: Sequence[Choice], whole: Weighed, requests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _document(
+    choices: Sequence[Choice], whole: Weighed, requests: Sequence[Mapping[str, Any]], busy: Sequence[str]
+) -> dict[str, Any]:
     rows = [asdict(choice) for choice in choices]
-    return {"schema": SELECTED_SCHEMA, "choices": rows, "compared": asdict(whole), "requests": list(requests)}
+    more = {"compared": asdict(whole), "requests": list(requests), "serving": list(busy)}
+    return {"schema": SELECTED_SCHEMA, "choices": rows, **more}
 
 
-def _print(choices: Sequence[Choice], whole: Weighed, requests: Sequence[Mapping[str, Any]]) -> None:
+def _print(
+    choices: Sequence[Choice], whole: Weighed, requests: Sequence[Mapping[str, Any]], busy: Sequence[str]
+) -> None:
     for choice in sorted(choices, key=lambda one: (-one.gpu_hours, -one.probability, one.node)):
         print(choice.sentence)
     print(f"\n{whole.sentence}")
     for request in requests:
         often = "" if request["times"] == 1 else f"   # {request['times']} times, one after the other"
         print(f"airflow dags trigger {request['dag']} --conf '{json.dumps(request['conf'])}'{often}")
+    if busy:
+        print(f"No test touches a node in service: take these into maintenance first: {', '.join(busy)}.")
 
 
 def _ledger() -> SqlLedger:

@@ -72,6 +72,7 @@ def test_hours_go_to_the_node_with_a_remark(bench: Bench, capsys: Captured) -> N
     assert second.startswith("n1 is not tested")
     assert "L3 twice on every node would take 80 GPU-hours" in text
     assert """airflow dags trigger burn_in --conf '{"nodes": ["n2"], "level": "l2"}'""" in text
+    assert "maintenance" not in text
     document = json.loads(said(capsys, "select", "--gpu-hours", "4", "--pool", "pool-a", "--json"))
     assert document["requests"] == [{"dag": "burn_in", "times": 1, "conf": {"nodes": ["n2"], "level": "l2"}}]
     assert [choice["suite"] for choice in document["choices"]] == ["", "L2"]
@@ -82,3 +83,14 @@ def test_a_pool_without_proven_nodes_is_refused(bench: Bench, capsys: Captured) 
     bench.take("n1")
     assert main(["select", "--gpu-hours", "20", "--pool", "pool-a"]) == 1
     assert "No node of pool pool-a stands in" in capsys.readouterr().err
+
+
+def test_a_node_in_service_is_chosen_and_not_requested(bench: Bench, capsys: Captured) -> None:
+    """Its risk counts like another's, but no request takes it: a person agrees its absence first."""
+    serving(bench, "n1")
+    lease = bench.take("n1", run="admit")
+    bench.ledger.advance(lease, "admit", {})
+    text = said(capsys, "select", "--gpu-hours", "40")
+    assert "n1 gets L3 twice (40 GPU-hours)" in text
+    assert "airflow dags trigger" not in text
+    assert "take these into maintenance first: n1." in text

@@ -69,6 +69,7 @@ class Parts(Store):
             RiskFacts(
                 node=row.name,
                 sku=row.sku,
+                milestone=row.milestone,
                 age_days=_days(began.get(row.serial, now), now),
                 days_since_qualification=_days(granted.get(row.serial) or began.get(row.serial, now), now),
                 past_faults=faults.get(row.serial, 0),
