@@ -11,6 +11,7 @@ from typing import Any
 
 from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 
+from . import plain_yaml
 from .documents import load_json, note_duplicates, plain_lines
 from .guards import torn_end
 from .sheet import Sheet
@@ -38,10 +39,26 @@ def read(text: str, sheet: Sheet) -> None:
         items = [mapping(item) for item in sequence(document.get("items"))] if "items" in document else [document]
         for item in items if document else []:
             _node(item, sheet)
+    elif re.search(r"^(?:apiVersion|kind|items|status|metadata|- apiVersion):", text, re.MULTILINE):
+        _yaml(text, sheet)
     elif re.search(r"^\s*(?:Capacity|Allocatable):\s*$", text, re.MULTILINE):
         _describe(text, sheet)
     else:
         _columns(text, sheet)
+
+
+def _yaml(text: str, sheet: Sheet) -> None:
+    sheet.tool = "kubectl -o yaml"
+    document, torn = plain_yaml.load(text)
+    torn_end(text, sheet)
+    for line in torn[:5]:
+        sheet.note("row/unreadable", "file", line)
+    top = mapping(document)
+    for item in map(mapping, sequence(top.get("items")) if "items" in top else [top]):
+        _node(item, sheet)
+        if not mapping(item.get("status")).get("nodeInfo"):
+            # kubectl sorts the keys: what follows the conditions tells that they are whole
+            sheet.note("document/cut", "file", "the part nodeInfo of the status is missing")
 
 
 def _node(item: dict[str, Any], sheet: Sheet) -> None:

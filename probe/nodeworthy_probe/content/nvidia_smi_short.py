@@ -1,9 +1,10 @@
-"""The short forms: the table, nvlink -s, topo -m, -L, and lspci's list of devices."""
+"""The short forms: the table, chosen fields as CSV, nvlink -s and -e, topo -m, -L, and lspci's list of devices."""
 
 from __future__ import annotations
 
 import re
 
+from . import nvidia_smi_csv
 from .documents import note_duplicates, note_gaps, plain_lines
 from .guards import torn_end
 from .nvidia_topology import topology
@@ -11,6 +12,7 @@ from .sheet import Sheet
 
 _LISTED = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
+_LINK_ERRORS = re.compile(r"^\s+Link (\d+): ((?:\w+ )*(?:Errors|BER|Events)): (\S+)\s*$")
 _TABLE_HEAD = re.compile(r"\|\s*NVIDIA-SMI\s+(\S+)\s+Driver Version: (\S+)")
 _TABLE_FIRST = re.compile(r"^\|\s+(?P<gpu>\d+)\s+(?P<name>\S.*?)\s+(?P<persistence>On|"
                           r"Off)\s+\|\s*(?P<bus>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)"
@@ -29,6 +31,10 @@ def read(text: str, sheet: Sheet) -> bool:
     lines = plain_lines(text)
     if _TABLE_HEAD.search(text):
         _table(text, lines, sheet)
+    elif nvidia_smi_csv.is_csv(lines):
+        nvidia_smi_csv.read(lines, sheet)
+    elif any(_LINK_ERRORS.match(line) for line in lines):
+        _nvlink_errors(lines, sheet)
     elif any(_LINK.match(line) for line in lines):
         _nvlink(lines, sheet)
     elif re.search(r"^\s*(?:\x1b\[\d+m)?\s*GPU0\s", text, re.MULTILINE):
@@ -54,6 +60,30 @@ def _listed(lines: list[str], sheet: Sheet) -> None:
         own = _LISTED.match(line) or _LINK.match(line) or line.lstrip().startswith("MIG ")
         if re.match(r"GPU |\s+\S", line) and not own:
             sheet.note("row/unreadable", "file", line)
+
+
+def _nvlink_errors(lines: list[str], sheet: Sheet) -> None:
+    """``nvlink -e``: counters since the driver was loaded, so one that is not zero needs a second look."""
+    sheet.tool = "nvidia-smi nvlink -e"
+    _listed(lines, sheet)
+    gpu, seen = "", []
+    for line in lines:
+        if listed := _LISTED.match(line):
+            gpu = f"gpu/{listed[1]}"
+        elif (found := _LINK_ERRORS.match(line)) and gpu:
+            metric = "nvlink_" + found[2].lower().replace(" ", "_")
+            seen.append((gpu, found[1], metric))
+            count = sheet.number(gpu, metric, found[3], "count", parameters={"link": int(found[1][:4])})
+            if count:
+                sheet.note(
+                    "counter/nonzero", gpu, f"link {found[1]}: {found[2]} is {count:g}: a rise needs two samples"
+                )
+        elif line.strip():
+            sheet.note("row/unreadable", gpu or "file", f"a line cannot be read: {line[:80]}")
+    note_duplicates(sheet, [" ".join(key) for key in seen], "the counter")
+    expected = len({key[0] for key in seen}) * len({key[1:] for key in seen})
+    if len(set(seen)) != expected or not seen:
+        sheet.note("row/missing", "file", f"{len(set(seen))} of {expected} counters are there")
 
 
 def _nvlink(lines: list[str], sheet: Sheet) -> None:

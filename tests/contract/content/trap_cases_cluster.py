@@ -1,0 +1,131 @@
+"""Forms that operators take from clusters: chosen fields, YAML of nodes, neighbours, in the form of `trap_cases`."""
+
+from __future__ import annotations
+
+QUERY = """index, name, uuid, temperature.gpu, power.draw [W], ecc.errors.uncorrected.volatile.total, remapped_rows.pending
+0, NVIDIA H100 80GB HBM3, GPU-0000, 31, 71.22 W, 0, No
+1, NVIDIA H100 80GB HBM3, GPU-0001, 30, 70.85 W, 0, No
+"""
+ERRORS = "".join(
+    f"GPU {gpu}: NVIDIA H100 80GB HBM3 (UUID: GPU-000{gpu})\n"
+    + "".join(
+        f"\t Link {link}: {what}: 0\n"
+        for link in range(3)
+        for what in ("Replay Errors", "Recovery Errors", "CRC Errors")
+    )
+    for gpu in range(2)
+)
+NODE = """apiVersion: v1
+kind: Node
+metadata:
+  labels:
+    kubernetes.io/hostname: gpu-node-1
+    nvidia.com/gpu.count: "8"
+    nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3
+  name: gpu-node-1
+spec:
+  taints:
+  - effect: NoSchedule
+    key: nvidia.com/gpu
+    value: present
+status:
+  allocatable:
+    cpu: "127"
+    ephemeral-storage: "18650540123"
+    hugepages-1Gi: "0"
+    memory: 2113360620Ki
+    nvidia.com/gpu: "8"
+    pods: "110"
+  capacity:
+    cpu: "128"
+    ephemeral-storage: 19650540Ki
+    hugepages-1Gi: "0"
+    memory: 2113463020Ki
+    nvidia.com/gpu: "8"
+    pods: "110"
+  conditions:
+  - lastHeartbeatTime: "2026-11-30T10:00:00Z"
+    message: kubelet has sufficient memory available
+    reason: KubeletHasSufficientMemory
+    status: "False"
+    type: MemoryPressure
+  - message: kubelet is posting ready status
+    reason: KubeletReady
+    status: "True"
+    type: Ready
+  nodeInfo:
+    kubeletVersion: v1.31.2
+"""
+KEYS = "".join(
+    f"lldp.{port}.via=LLDP\nlldp.{port}.rid=4\nlldp.{port}.age=0 day, 00:15:05\nlldp.{port}.chassis.mac=02:00:00:00:00:01\n"
+    f"lldp.{port}.chassis.name=leaf-1\nlldp.{port}.port.ifname=swp{place}\nlldp.{port}.port.ttl=120\n"
+    for place, port in enumerate(("p0", "p1"))
+)
+BAR = "-" * 79 + "\n"
+PLAIN = (
+    BAR
+    + "LLDP neighbors:\n"
+    + "".join(
+        f"{BAR}Interface:    {port}, via: LLDP, RID: 4, Time: 1 day, 03:21:35\n  Chassis:\n"
+        f"    ChassisID:    mac 02:00:00:00:00:01\n    SysName:      leaf-1\n  Port:\n"
+        f"    PortID:       ifname swp{place}\n    TTL:          120\n"
+        for place, port in enumerate(("p0", "p1"))
+    )
+    + BAR
+)
+TWO_LISTED = "GPU 0: NVIDIA B200 (UUID: GPU-a)\nGPU 1: NVIDIA B200 (UUID: GPU-b)\n"
+
+CASES: tuple[tuple[str, str, str, str, str], ...] = (
+    ("chosen fields", "nvidia-smi", QUERY, "pass", ""),
+    ("chosen fields without units", "nvidia-smi", QUERY.replace(" W,", ","), "pass", ""),
+    ("a chosen field that is unknown", "nvidia-smi", QUERY.replace("70.85 W", "[N/A]"), "incomplete", "power"),
+    (
+        "a chosen field that the driver cannot read",
+        "nvidia-smi",
+        QUERY.replace(" 30,", " [Unknown Error],"),
+        "fail",
+        "Unknown",
+    ),
+    ("an error among the chosen fields", "nvidia-smi", QUERY.replace("70.85 W, 0", "70.85 W, 2"), "fail", "volatile"),
+    ("a remap that waits among them", "nvidia-smi", QUERY.replace("0, No\n1", "0, Yes\n1"), "fail", "pending"),
+    ("chosen fields, one GPU lost", "nvidia-smi", QUERY.replace("1, NVIDIA", "2, NVIDIA"), "incomplete", "missing"),
+    ("chosen fields, another unit", "nvidia-smi", QUERY.replace("71.22 W", "71.22 mW"), "incomplete", "mW"),
+    ("only the names of chosen fields", "nvidia-smi", QUERY.partition("\n")[0] + "\n", "incomplete", "no GPU"),
+    ("error counters of links", "nvidia-smi", ERRORS, "pass", ""),
+    (
+        "a link that replays",
+        "nvidia-smi",
+        ERRORS.replace("Replay Errors: 0", "Replay Errors: 7", 1),
+        "incomplete",
+        "Replay",
+    ),
+    (
+        "a counter of a link lost",
+        "nvidia-smi",
+        ERRORS.replace("\t Link 2: CRC Errors: 0\n", "", 1),
+        "incomplete",
+        "17 of 18",
+    ),
+    ("a list of GPUs", "nvidia-smi", TWO_LISTED, "pass", ""),
+    ("a node in YAML", "k8s", NODE, "pass", ""),
+    (
+        "a node in YAML that lost a GPU",
+        "k8s",
+        NODE.replace('gpu: "8"\n    pods: "110"\n  cap', 'gpu: "7"\n    pods: "110"\n  cap'),
+        "fail",
+        "7 of 8",
+    ),
+    ("a node in YAML that is not ready", "k8s", NODE.replace('status: "True"', 'status: "False"'), "fail", "Ready"),
+    ("a node in YAML, cut", "k8s", NODE.partition("  - message: kubelet is")[0], "incomplete", "Ready"),
+    (
+        "a list of nodes in YAML",
+        "k8s",
+        "apiVersion: v1\nitems:\n- " + NODE.replace("\n", "\n  ").rstrip() + "\nkind: List\n",
+        "pass",
+        "",
+    ),
+    ("neighbours as keys", "lldp", KEYS, "pass", ""),
+    ("a neighbour without its port", "lldp", KEYS.replace("lldp.p1.port.ifname=swp1\n", ""), "incomplete", "port"),
+    ("neighbours for people", "lldp", PLAIN, "pass", ""),
+    ("neighbours for people, cut", "lldp", PLAIN[: -len(BAR)], "incomplete", "closes"),
+)
