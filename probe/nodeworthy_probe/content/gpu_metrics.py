@@ -41,6 +41,8 @@ def read(text: str, sheet: Sheet) -> None:
             _labels(gpu, one, sheet)
         _meaning(gpu or "node", one, sheet)
     sheet.number("node", "gpus", len(names), "count")
+    if not names:
+        sheet.note("document/unreadable", "file", "no series names a GPU")
     _lacking(names, sheet)
 
 

@@ -192,6 +192,8 @@ def _columns(text: str, sheet: Sheet) -> None:
         for cells in rows:
             _column_row(heads, cells, sheet)
         sheet.number("node", "nodes", len(rows), "count")
+        if not any(row.metric.startswith("condition ") for row in sheet.rows):
+            sheet.note("document/unreadable", "file", "no column tells a node's condition")
     elif not sheet.rows:
         sheet.note("document/unreadable", "file", "the file is no node that is known")
 

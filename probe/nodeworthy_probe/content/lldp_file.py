@@ -53,22 +53,8 @@ def _document(text: str, sheet: Sheet) -> None:
 
 
 def _words(text: str, sheet: Sheet) -> None:
-    """The forms for shells and for people; a neighbour has a switch, a port and a time to live in each."""
-    fields: dict[str, dict[str, str]] = {}
-    interface = ""
-    for line in text.splitlines():
-        if key := _KEY.match(line):
-            own = fields.setdefault(key[1], {})
-            if key[2] in own and key[2].startswith(("chassis", "port")):
-                sheet.note("document/duplicate", f"interface/{key[1]}", f"{key[2]} is there twice")
-            own[key[2]] = key[3]
-        elif head := _PLAIN.match(line):
-            interface = head[1]
-            if interface in fields:
-                sheet.note("document/duplicate", f"interface/{interface}", f"{interface} is there twice")
-            fields.setdefault(interface, {})
-        elif (found := _PLAIN_FIELD.match(line)) and interface:
-            fields[interface][found[1]] = found[2]
+    """The forms for shells and for people; a neighbour has a switch and a port in each."""
+    fields = _keys(text, sheet) if _KEY.search(text) else _plain(text, sheet)
     torn_end(text, sheet)
     for name, own in fields.items():
         _neighbour(name, own, sheet)
@@ -77,6 +63,27 @@ def _words(text: str, sheet: Sheet) -> None:
     if _PLAIN.search(text) and not re.search(r"^-{20,}\s*\Z", text, re.MULTILINE):
         sheet.note("document/cut", "file", "the line that closes the list is missing")
     sheet.number("node", "interfaces", len(fields), "count")
+
+
+def _keys(text: str, sheet: Sheet) -> dict[str, dict[str, str]]:
+    fields: dict[str, dict[str, str]] = {}
+    for interface, name, value in _KEY.findall(text):
+        own = fields.setdefault(interface, {})
+        if name in own and name.startswith(("chassis", "port")):
+            sheet.note("document/duplicate", f"interface/{interface}", f"{name} is there twice")
+        own[name] = value
+    return fields
+
+
+def _plain(text: str, sheet: Sheet) -> dict[str, dict[str, str]]:
+    note_duplicates(sheet, _PLAIN.findall(text), "the interface")
+    fields: dict[str, dict[str, str]] = {}
+    for line in text.splitlines():
+        if head := _PLAIN.match(line):
+            fields[head[1]] = {}
+        elif fields and (found := _PLAIN_FIELD.match(line)):
+            next(reversed(fields.values()))[found[1]] = found[2]
+    return fields
 
 
 def _neighbour(interface: str, own: dict[str, str], sheet: Sheet) -> None:

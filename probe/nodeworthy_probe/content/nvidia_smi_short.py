@@ -33,19 +33,22 @@ def read(text: str, sheet: Sheet) -> bool:
         _table(text, lines, sheet)
     elif nvidia_smi_csv.is_csv(lines):
         nvidia_smi_csv.read(lines, sheet)
-    elif any(_LINK_ERRORS.match(line) for line in lines):
-        _nvlink_errors(lines, sheet)
-    elif any(_LINK.match(line) for line in lines):
-        _nvlink(lines, sheet)
     elif re.search(r"^\s*(?:\x1b\[\d+m)?\s*GPU0\s", text, re.MULTILINE):
         topology(lines, sheet)
-    elif any(_LISTED.match(line) for line in lines):
-        _listed(lines, sheet)
-    elif any(_LSPCI.match(line) for line in lines):
-        _lspci(lines, sheet)
     else:
-        return False
+        form = next((form for mark, form in _FORMS if any(mark.match(line) for line in lines)), None)
+        if form is None:
+            return False
+        form(lines, sheet)
     return True
+
+
+def _list(lines: list[str], sheet: Sheet) -> None:
+    """``-L``: the GPUs and nothing else, as other tools list them too before they say more."""
+    _listed(lines, sheet)
+    for line in lines:
+        if line.strip() and not line.startswith((" ", "\t", "GPU ")):
+            sheet.note("row/unreadable", "file", f"a line is no part of a list of GPUs: {line[:80]}")
 
 
 def _listed(lines: list[str], sheet: Sheet) -> None:
@@ -202,3 +205,6 @@ def _lspci_odd(lines: list[str], devices: list[re.Match[str]], sheet: Sheet) -> 
             sheet.note("hardware/pcie-width", "node", line)
         elif re.match(r"^[0-9a-f]{2,4}[:.]", line) and not _LSPCI.match(line.strip()):
             sheet.note("row/unreadable", "file", f"a line cannot be read: {line[:80]}")
+
+
+_FORMS = ((_LINK_ERRORS, _nvlink_errors), (_LINK, _nvlink), (_LISTED, _list), (_LSPCI, _lspci))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 from nodeworthy.qualification.content import ContentContext
+from nodeworthy_probe.content.kinds import KINDS
 
 from tests.contract.content import trap_cases, trap_cases_cluster, trap_cases_forms, trap_cases_host
 from tests.contract.content.reading import judged
@@ -24,6 +25,14 @@ def test_a_trap(kind: str, text: str, word: str, says: str) -> None:
     verdict = judged(kind, text)
 
     assert (verdict.verdict.value, says in verdict.reason) == (word, True), verdict.reason
+
+
+@pytest.mark.parametrize(("kind", "text"), [case[1:3] for case in CASES], ids=[case[0] for case in CASES])
+def test_no_reader_of_another_kind_passes_it(kind: str, text: str) -> None:
+    """A list of GPUs heads many outputs, and a name with a number is a line of many."""
+    for other in KINDS:
+        if other != kind and not (other.startswith("dcgm-diag") and kind.startswith("dcgm-diag")):
+            assert judged(other, text).verdict.value != "pass", other
 
 
 def test_the_line_rate_decides_what_is_low() -> None:

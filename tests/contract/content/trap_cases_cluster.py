@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-QUERY = """index, name, uuid, temperature.gpu, power.draw [W], ecc.errors.uncorrected.volatile.total, remapped_rows.pending
+QUERY = """index, name, uuid, temperature.gpu, power.draw [W], ecc.errors.uncorrected.volatile.sram, remapped_rows.pending
 0, NVIDIA H100 80GB HBM3, GPU-0000, 31, 71.22 W, 0, No
 1, NVIDIA H100 80GB HBM3, GPU-0001, 30, 70.85 W, 0, No
 """
@@ -57,7 +57,7 @@ status:
     kubeletVersion: v1.31.2
 """
 KEYS = "".join(
-    f"lldp.{port}.via=LLDP\nlldp.{port}.rid=4\nlldp.{port}.age=0 day, 00:15:05\nlldp.{port}.chassis.mac=02:00:00:00:00:01\n"
+    f"lldp.{port}.via=LLDP\nlldp.{port}.rid=4\nlldp.{port}.age=0 day\nlldp.{port}.chassis.mac=02:00:00:00:00:01\n"
     f"lldp.{port}.chassis.name=leaf-1\nlldp.{port}.port.ifname=swp{place}\nlldp.{port}.port.ttl=120\n"
     for place, port in enumerate(("p0", "p1"))
 )
