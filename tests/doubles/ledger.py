@@ -211,11 +211,11 @@ class MemoryLedger:
         lease: Lease,
         judgement: Judgement,
         qualification: Qualification | None,
-        figures: Figures | None = None,
+        figures: Sequence[Figures] = (),
     ) -> None:
         """Store a judgement; the node's results of its scope are judged."""
-        if figures is not None:
-            self.histories.setdefault(lease.node, {}).setdefault(figures.result_sha256, figures)
+        for read in figures:
+            self.histories.setdefault(lease.node, {}).setdefault(read.result_sha256, read)
         self._judgements.insert(0, (lease.episode, judgement))
         self._results = [
             (run, replace(one, judged=True) if (one.node, one.scope) == (lease.node, judgement.scope) else one)

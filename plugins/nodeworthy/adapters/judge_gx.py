@@ -72,7 +72,7 @@ class JudgeGx:
                     of_node,
                     validation.failed,
                     result,
-                    batch.histories.get(context.stored.node),
+                    batch.histories.get(context.stored.bundle.sha256),
                 )
             )
             for context, result, of_node in read

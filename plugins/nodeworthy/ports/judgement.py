@@ -25,7 +25,7 @@ class JudgingBatch:
     serials: Mapping[str, str] = field(default_factory=dict)
     """Chassis serial by node name; a result that names another is not this node's."""
     histories: Mapping[str, History] = field(default_factory=dict)
-    """Earlier runs by node name; a node without any is absent."""
+    """Earlier runs by the SHA-256 of the result's bundle; a result without any is absent."""
 
 
 class Judge(Protocol):

@@ -98,9 +98,12 @@ class Ledger(Protocol):
         lease: Lease,
         judgement: Judgement,
         qualification: Qualification | None,
-        figures: Figures | None = None,
+        figures: Sequence[Figures] = (),
     ) -> None:
-        """Store a judgement, its reasons and, for a pass, the qualification; `figures` join the node's history."""
+        """Store a judgement, its reasons and, for a pass, the qualification.
+
+        `figures`, one per result that it is made from, join the node's history.
+        """
 
     def earlier_figures(self, stored: StoredResult, first: int, latest: int) -> tuple[tuple[Figure, ...], ...]:
         """Return the history of a result's node before it, oldest first: the first runs and the latest ones.

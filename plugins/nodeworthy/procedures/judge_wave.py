@@ -177,8 +177,10 @@ class Wave:
             said = f"{judgement.sentence}{which} {passed} of {len(parts)} segments passed."
             judgement = replace(judgement, sentence=said)
         qualification = self._qualification(judged, dossier.manifest)
-        recorded = replace(judgement, dossier=dossier.manifest)
-        work.ledger.record_judgement(lease, recorded, qualification, figures_of(judged.stored, judged.validation))
+        noticed = tuple(dict.fromkeys(remark for one, _ in written for remark in one.judgement.remarks))
+        recorded = replace(judgement, dossier=dossier.manifest, remarks=noticed)
+        read = [figures_of(one.stored, one.validation) for one, _ in reversed(written)]
+        work.ledger.record_judgement(lease, recorded, qualification, read)
         page = work.store.url(dossier.page)
         work.say(f"{judgement.sentence} Evidence: {page}")
         self._move(judgement, dossier.manifest, lease)
@@ -224,14 +226,14 @@ class Wave:
         sku: Sku = library.sku(node.sku)
         off = [row["test"] for row in stored.switched_off]
         asked = library.suite(stored.suite).without(off)
-        history = self._histories.get(stored.node)
+        history = self._histories.get(stored.bundle.sha256)
         return Basis(asked, sku, self._limits[sku.name], sku.firmware_set, node.serial, history)
 
     def _earlier(self, results: Sequence[StoredResult]) -> Mapping[str, History]:
-        """Return the earlier runs of every node that has any; they are frozen into its dossier."""
+        """Return the earlier runs of every result whose node has any; they are frozen into its dossier."""
         rule = self.work.library.statistics().own_history
-        runs = {one.node: self.work.ledger.earlier_figures(one, rule.drift.settle, rule.runs) for one in results}
-        self._histories = {node: history_of(earlier, rule) for node, earlier in runs.items() if earlier}
+        runs = {one.bundle: self.work.ledger.earlier_figures(one, rule.drift.settle, rule.runs) for one in results}
+        self._histories = {bundle.sha256: history_of(earlier, rule) for bundle, earlier in runs.items() if earlier}
         return self._histories
 
     def _in_force(self, skus: Iterable[Sku]) -> Mapping[str, tuple[Baseline, ...]]:

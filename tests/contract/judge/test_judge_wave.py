@@ -64,7 +64,7 @@ class ReferenceJudge:
         read = list(read_contexts(contexts))
         failed = failed_checks([row for _, _, rows in read for row in rows], suite.checks())
         judgements = tuple(
-            decide(Case(context.stored, suite, rows, failed, history=batch.histories.get(context.stored.node)))
+            decide(Case(context.stored, suite, rows, failed, history=batch.histories.get(context.stored.bundle.sha256)))
             for context, _, rows in read
         )
         parts = {part_name(context.stored.node, context.stored.segment): rows for context, _, rows in read}

@@ -32,7 +32,9 @@ def figures(document: dict[str, Any]) -> tuple[Figure, ...]:
     kept = stored(document)
     rows = build_rows([context(kept)])
     suite = ShippedFiles().suite("l1")
-    whole = validation_document(suite, rows, failed_checks(rows, suite.checks()), "the reference implementation")
+    whole = validation_document(
+        suite, {kept.node: rows}, failed_checks(rows, suite.checks()), "the reference implementation"
+    )
     return figures_of(kept, part_of(whole, kept.node)).figures
 
 
@@ -76,8 +78,11 @@ def test_what_was_judged_joins_the_history() -> None:
 def test_the_judge_and_the_reference_implementation_notice_the_same() -> None:
     """Great Expectations decides about rows; what is noticed beside them is the same, and only of the node it is of."""
     one, other = stored(weak(2)), stored({**weak(2), "node": "gpu-a02"})
+    one = replace(one, bundle=replace(one.bundle, sha256="1" * 64))
     history = history_of([figures(healthy())] * 20 + [figures(weak(2))] * 6, library().statistics().own_history)
-    batch = JudgingBatch(Scope.HARDWARE, (one, other), {one.node: H100, other.node: H100}, {}, {}, {one.node: history})
+    batch = JudgingBatch(
+        Scope.HARDWARE, (one, other), {one.node: H100, other.node: H100}, {}, {}, {one.bundle.sha256: history}
+    )
     batch = replace(batch, firmware_sets=dict.fromkeys((one.node, other.node), H100.firmware_set))
     (noticed, plain), _ = JudgeGx(ShippedFiles()).judge(batch)
     assert {remark.component for remark in noticed.remarks} == {"gpu/4", "node"}

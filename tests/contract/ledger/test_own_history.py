@@ -23,7 +23,7 @@ def run(bench: Bench, lease: Lease, value: float, driver: str = "570") -> Stored
     stored = replace(stored, document={**stored.document, "versions": {"driver": driver}, "simulated": True})
     bench.ledger.record_result(lease, stored)
     read = Figures(stored.bundle.sha256, driver, True, (figure(value),))
-    bench.ledger.record_judgement(lease, judgement(lease, Scope.HARDWARE), None, read)
+    bench.ledger.record_judgement(lease, judgement(lease, Scope.HARDWARE), None, [read])
     return stored
 
 
@@ -54,7 +54,7 @@ def test_another_driver_is_another_history(bench: Bench) -> None:
     run(bench, lease, 400.0, driver="560")
     first = run(bench, lease, 399.0)
     bench.ledger.record_judgement(
-        lease, judgement(lease, Scope.HARDWARE), None, Figures(first.bundle.sha256, "570", True, (figure(1.0),))
+        lease, judgement(lease, Scope.HARDWARE), None, [Figures(first.bundle.sha256, "570", True, (figure(1.0),))]
     )
     assert values(bench, run(bench, lease, 398.0)) == [399.0]
     assert values(bench, replace(first, scope=Scope.PLATFORM)) == []
@@ -73,7 +73,7 @@ def failed(bench: Bench, lease: Lease, component: str, parts: dict[str, str]) ->
     """Record a failing judgement that names one component."""
     reason = Reason(Verdict.FAIL, "below_reference", component, "peer_bandwidth", "400", "380", "GB/s", "slow")
     one = replace(judgement(lease, Scope.HARDWARE, Verdict.FAIL, "slow."), reasons=(reason,))
-    bench.ledger.record_judgement(lease, one, None, Figures("f" * 64, "570", True, (), parts))
+    bench.ledger.record_judgement(lease, one, None, [Figures("f" * 64, "570", True, (), parts)])
 
 
 def test_a_fault_is_remembered_by_serial(bench: Bench) -> None:

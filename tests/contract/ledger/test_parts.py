@@ -24,7 +24,7 @@ def fails(bench: Bench, name: str, serial: str, others: int = 0) -> None:
     bench.ledger.record_inventory(lease, built, reference("inventory"))
     reason = Reason(Verdict.FAIL, "below_reference", "gpu/3", "peer_bandwidth", "400", "380", "GB/s", "slow")
     found = replace(judgement(lease, Scope.HARDWARE, Verdict.FAIL, "slow."), reasons=(reason,))
-    bench.ledger.record_judgement(lease, found, None, Figures("f" * 64, "570", True, (), {"gpu/3": serial}))
+    bench.ledger.record_judgement(lease, found, None, [Figures("f" * 64, "570", True, (), {"gpu/3": serial})])
     bench.ledger.release(lease, close=True, reason="seen")
     bench.clock.pass_(timedelta(days=10))
 

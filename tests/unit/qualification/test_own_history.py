@@ -46,7 +46,9 @@ def run(document: dict[str, Any]) -> tuple[Figure, ...]:
     """Return what a result adds to its node's history."""
     kept = stored(document)
     rows = build_rows([Context(kept, SUITE, H100, BASELINES, H100.firmware_set)])
-    whole = validation_document(SUITE, rows, failed_checks(rows, SUITE.checks()), "the reference implementation")
+    whole = validation_document(
+        SUITE, {kept.node: rows}, failed_checks(rows, SUITE.checks()), "the reference implementation"
+    )
     return figures_of(kept, part_of(whole, kept.node)).figures
 
 

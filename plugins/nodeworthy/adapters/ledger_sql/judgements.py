@@ -104,7 +104,7 @@ class Judgements(OwnHistory, BaselineVersions):
         lease: Lease,
         judgement: Judgement,
         qualification: Qualification | None,
-        figures: Figures | None = None,
+        figures: Sequence[Figures] = (),
     ) -> None:
         """Store a judgement, its reasons and, for a pass, the qualification. Refused where there is no pass."""
         passed = judgement.verdict is Verdict.PASS
@@ -113,9 +113,9 @@ class Judgements(OwnHistory, BaselineVersions):
         with self._writing() as connection:
             node = self._fenced(connection, lease)
             self._write_judgement(connection, node, lease, judgement)
-            if figures is not None:
-                self._write_history(connection, node, lease, figures, judgement.scope.value)
-                self._write_part_faults(connection, _place(node, lease), judgement, figures)
+            for read in figures:
+                self._write_history(connection, node, lease, read, judgement.scope.value)
+            self._write_part_faults(connection, _place(node, lease), judgement, figures)
             if judgement.verdict is Verdict.FAIL:
                 self._void(connection, node.serial, [judgement.scope.value], judgement.sentence)
             if qualification is not None:

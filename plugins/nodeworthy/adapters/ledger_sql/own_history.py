@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -75,14 +76,15 @@ class OwnHistory(Store):
             connection.execute(sa.insert(remarks), rows)
 
     def _write_part_faults(
-        self, connection: sa.Connection, place: dict[str, Any], one: Judgement, read: Figures
+        self, connection: sa.Connection, place: dict[str, Any], one: Judgement, read: Sequence[Figures]
     ) -> None:
         """Remember a confirmed fault by the serial of the part, once per part and episode."""
         if one.verdict is not Verdict.FAIL:
             return
         known = sa.select(part_faults.c.kind, part_faults.c.serial).where(part_faults.c.episode == place["episode"])
         seen = {(row.kind, row.serial) for row in connection.execute(known)}
-        new = {key: value for key, value in _faults(one, place["node"], read).items() if key not in seen}
+        parts = {component: serial for run in read for component, serial in run.parts.items()}
+        new = {key: value for key, value in _faults(one, place["node"], parts).items() if key not in seen}
         rows = [
             {**place, "kind": kind, "serial": serial, "component": component, "code": code, "at": self._clock.now()}
             for (kind, serial), (component, code) in new.items()
@@ -91,13 +93,13 @@ class OwnHistory(Store):
             connection.execute(sa.insert(part_faults), rows)
 
 
-def _faults(one: Judgement, chassis: str, read: Figures) -> dict[tuple[str, str], tuple[str, str]]:
+def _faults(one: Judgement, chassis: str, parts: Mapping[str, str]) -> dict[tuple[str, str], tuple[str, str]]:
     """Return (component, code) of every part that a failing reason names, by kind and serial; a node is one too."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
     if one.reasons:
         found["node", chassis] = ("node", one.reasons[0].code)
     for reason in one.reasons:
-        serial = read.parts.get(reason.component, "")
+        serial = parts.get(reason.component, "")
         if reason.verdict is Verdict.FAIL and serial:
             found.setdefault((reason.component.split("/")[0], serial), (reason.component, reason.code))
     return found
