@@ -118,7 +118,7 @@ class YamlLibrary:
     def learning_rule(self) -> LearningRule:
         """Return how baselines are learnt from the fleet's own measurements."""
         path = self._path("baselines", "learning", ".yaml")
-        return values.learning_rule(read(path, self._schemas, "learning-1"))
+        return values.learning_rule(read(path, self._schemas, "learning-1"), self.statistics().fault_model)
 
     def _read_statistics(self) -> StatisticalRules:
         path = self._path("statistics", "combined", ".yaml")

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nodeworthy.evidence.inventory import ComponentKind
+from nodeworthy.qualification.fault_model import FaultModel
 from nodeworthy.qualification.learning import LearningRule
 from nodeworthy.qualification.references import CombinedRule
 from nodeworthy.qualification.sku import BmcProfile, FirmwareEntry, FirmwareSet, PartRule, Sku
@@ -59,13 +60,15 @@ def policy(document: Document) -> Document:
     return MappingProxyType({**document, **durations, "checks_off": off})
 
 
-def learning_rule(document: Document) -> LearningRule:
-    """Return how baselines are learnt."""
+def learning_rule(document: Document, model: FaultModel) -> LearningRule:
+    """Return how baselines are learnt; where figures are looked at together it is for the faults of `model`."""
+    reference = dict(document["reference"])
+    together = model if reference.pop("together") else None
     plain = ("date", "source", "minimum_population", "floor_percent", "ceiling_percent", "most_percent")
     return LearningRule(
         **{key: document[key] for key in (*plain, "least_percent", "spread_percent")},
         low_is_good=frozenset(document["low_is_good"]),
-        reference=CombinedRule(**document["reference"]),
+        reference=CombinedRule(**reference, together=together),
     )
 
 

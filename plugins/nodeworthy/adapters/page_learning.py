@@ -44,8 +44,14 @@ def limits_in_words(limits: Mapping[str, Any] | None) -> str:
         return "no baseline"
     low, high = ends(limits)
     reference = limits["reference"]
-    frozen = f", reference {reference['median']:.5g} of {reference['n']} nodes" if reference else ""
+    frozen = f", reference {reference['median']:.5g} of {reference['n']} nodes{_noise(reference)}" if reference else ""
     return f"{low:.5g} to {high:.5g}{frozen}"
+
+
+def _noise(reference: Mapping[str, Any]) -> str:
+    """Return spread and noise in words; empty where they were not told apart, and for versions of before."""
+    spread, run = reference.get("spread"), reference.get("run")
+    return "" if spread is None or run is None else f" (spread {spread:.3g}, noise of a run {run:.3g})"
 
 
 def ends(limits: Mapping[str, Any]) -> tuple[float, float]:

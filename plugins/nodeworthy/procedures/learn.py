@@ -160,7 +160,8 @@ def _limits(baseline: Baseline | None) -> dict[str, Any] | None:
         return None
     names = ("floor", "ceiling", "most", "least", "reached", "spread_percent", "source", "version")
     reference = baseline.reference
-    frozen = None if reference is None else {"median": reference.median, "sigma": reference.sigma, "n": reference.n}
+    told = ("median", "sigma", "n", "spread", "run")
+    frozen = None if reference is None else {name: getattr(reference, name) for name in told}
     return {**{name: getattr(baseline, name) for name in names}, "reference": frozen}
 
 

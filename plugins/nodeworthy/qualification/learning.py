@@ -7,7 +7,7 @@ thing has one right value whatever the fleet shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -17,9 +17,10 @@ from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.checks import COMPLETED, failed_checks
 from nodeworthy.qualification.decision import Case, decide
-from nodeworthy.qualification.frame import NODE, Context, Row, build_rows
+from nodeworthy.qualification.frame import NODE, Context, Row, build_rows, read_contexts
 from nodeworthy.qualification.references import CombinedRule, Reference, freeze
 from nodeworthy.qualification.sku import Sku
+from nodeworthy.qualification.statistics import spreads
 from nodeworthy.qualification.suites import Suite
 
 COUNTED_UNITS = frozenset({"count", "bool"})
@@ -68,6 +69,8 @@ class Population:
     nodes: int
     by_component: bool
     simulated: bool
+    runs: tuple[tuple[float, ...], ...] = ()
+    """What each run of each part read; empty unless every part brought as many runs, two at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,11 @@ def populations(past: Sequence[Past]) -> tuple[Population, ...]:
     simulated = all(read_result(one.stored.document).simulated for one in past)
     used = [one for one in past if read_result(one.stored.document).simulated is simulated]
     gathered: dict[Key, list[Row]] = {}
-    for row in (row for one in used for row in build_rows([one.context(())]) if _fit(row)):
-        gathered.setdefault((row.test, row.metric, row.statistic, row.expected_unit), []).append(row)
+    runs: dict[Key, list[tuple[float, ...]]] = {}
+    for row, of_row in (pair for one in used for pair in _fit_rows(one)):
+        key = (row.test, row.metric, row.statistic, row.expected_unit)
+        gathered.setdefault(key, []).append(row)
+        runs.setdefault(key, []).append(of_row)
     parameters = {
         (test.test, spec.metric, spec.statistic): dict(spec.parameters)
         for one in used
@@ -112,9 +118,27 @@ def populations(past: Sequence[Past]) -> tuple[Population, ...]:
             nodes=len({row.node for row in rows}),
             by_component=any(row.component != NODE for row in rows),
             simulated=simulated,
+            runs=_alike(runs[key]),
         )
         for key, rows in gathered.items()
     )
+
+
+def _fit_rows(one: Past) -> Iterator[tuple[Row, tuple[float, ...]]]:
+    """Yield the fit rows of a result with what each run of them read; a figure derived from others has no runs."""
+    for context, result, rows in read_contexts([one.context(())]):
+        read = {(m.test, m.metric, m.statistic, m.component): m.runs for m in result.measurements}
+        for row in rows:
+            spec = context.suite.spec(row.test, row.metric, row.statistic)
+            own = spec is not None and not spec.derived_from
+            if _fit(row):
+                yield row, read.get((row.test, row.metric, row.statistic, row.component), ()) if own else ()
+
+
+def _alike(runs: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    """Return the runs when spread and noise can be told apart from them: as many of every part, two at least."""
+    many = {len(of_part) for of_part in runs}
+    return tuple(runs) if len(many) == 1 and min(many) >= 2 else ()
 
 
 def _fit(row: Row) -> bool:
@@ -211,6 +235,7 @@ def _reference(population: Population, rule: LearningRule) -> Reference | None:
         return None
     test, metric, statistic, unit = population.key
     centre, sigma = freeze(population.values)
+    spread, run = (float(f"{figure:.6g}") for figure in spreads(population.runs)) if population.runs else (None, None)
     return Reference(
         test=test,
         metric=metric,
@@ -225,6 +250,8 @@ def _reference(population: Population, rule: LearningRule) -> Reference | None:
         date=rule.date,
         source=_source(population, rule),
         parameters=population.parameters,
+        spread=spread,
+        run=run,
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -143,3 +145,43 @@ def test_a_version_reads_back_to_the_same_baselines() -> None:
     document = {"baselines": baselines_to_document(both), "references": references_to_document(both)}
     assert learnt(document, "a version") == both
     assert references_from_document(document["references"] or {})[-1].source.startswith("learnt from 30 nodes")
+
+
+def with_runs(number: int, *runs: float) -> Past:
+    """Return one healthy node whose collective ran several times."""
+    document = copy.deepcopy(healthy(f"n{number}"))
+    find(document, "bus_bandwidth", "node").update(value=median(runs), runs=list(runs))
+    return past(document)
+
+
+def test_several_runs_tell_the_spread_between_nodes_from_their_noise() -> None:
+    """Half the nodes read 470 and half 490, each 2 below and 2 above its own mean.
+
+    A run lies 2 from its mean of two, so 2 x sqrt(2) by one degree of freedom; robustly 1.4826 x 2.82843 = 4.19343. The
+    means lie 10 from their median, 14.826, less what two runs leave in a mean: sqrt(14.826^2 - 4.19343^2 / 2) = 14.5265.
+    """
+    found = [with_runs(number, *((468.0, 472.0) if number % 2 else (488.0, 492.0))) for number in range(30)]
+    new = lesson_on(BUS, found).new
+    assert new is not None
+    assert new.reference is not None
+    assert (new.reference.run, new.reference.spread) == (4.19343, 14.5265)
+
+
+def test_runs_of_a_part_of_the_population_tell_nothing() -> None:
+    """One node that ran once: the median and its spread are frozen, noise and spread are not told apart."""
+    found = [with_runs(number, 478.0, 480.0) for number in range(29)]
+    found.append(past(copy.deepcopy(healthy("n99"))))
+    new = lesson_on(BUS, found).new
+    assert new is not None
+    assert new.reference is not None
+    assert (new.reference.median, new.reference.spread, new.reference.run) == (479.0, None, None)
+
+
+def test_a_learnt_reference_looks_at_figures_together() -> None:
+    """Its rule names the faults that are looked for; the version's document keeps them and reads back the same."""
+    new = lesson_on(BUS, [with_runs(number, 478.0, 480.0, 482.0) for number in range(30)]).new
+    assert new is not None
+    assert new.reference is not None
+    assert new.reference.rule.together == YamlLibrary(INCLUDE).statistics().fault_model
+    document = {"baselines": baselines_to_document([new]), "references": references_to_document([new])}
+    assert learnt(json.loads(json.dumps(document)), "a version") == (new,)
