@@ -30,6 +30,8 @@ class Seed(NamedTuple):
     """A file that is cut before this is a whole one of another command."""
     cut_after: str = ""
     """Up to here a cut must show; what follows the last of it is decoration."""
+    whole_before: str = ""
+    """A list without an end mark, cut right before this, is a whole shorter list: only a count given beside tells."""
 
 
 SEEDS = (
@@ -63,6 +65,7 @@ SEEDS = (
         texts.ibstat(),
         r"State|Physical|Rate|CA type|Number|Port 1",
         (("Number of ports: 1", "Number of ports: 2"),),
+        whole_before="CA 'mlx5_",
         cut_after="Port GUID: 0x0200000000000031",
     ),
     Seed("gpu-copy", "gpu-copy", texts.gpu_copy(), r"gpu", cut_after="gpu1_to_gpu0_read"),

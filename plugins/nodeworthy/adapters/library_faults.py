@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodeworthy.adapters.library_yaml_files import read
+from nodeworthy.adapters.library_yaml_files import line_in, read
+from nodeworthy.errors import Permanent
 from nodeworthy.evidence.findings import Catalogue, catalogue_from_documents
 from nodeworthy.qualification.content_rules import ContentRules, rules_from_documents
 
-_TABLES = ("xid", "sxid", "dcgm")
+_TABLES = ("xid", "sxid", "dcgm", "redfish")
 
 
 class FaultLibrary:
@@ -18,12 +19,26 @@ class FaultLibrary:
         self._folder = include / "faults"
         self._schemas = include / "schemas"
 
-    def catalogue(self) -> Catalogue:
-        """All tables of faults and the policy over them."""
+    def catalogue(self, pool: str | None = None) -> Catalogue:
+        """All tables of faults and the policy over them, with what `pools/<pool>.yaml` overrides, if it exists."""
         tables = [read(self._folder / f"{name}.json", self._schemas, "faults-1") for name in _TABLES]
         policy = read(self._folder / "policy.yaml", self._schemas, "fault-policy-1")
         nvlink = read(self._folder / "nvlink5.json", self._schemas, "nvlink5-1")
-        return catalogue_from_documents(tables, policy, nvlink)
+        catalogue = catalogue_from_documents(tables, policy, nvlink)
+        own = self._folder / "pools" / f"{pool}.yaml"
+        return self._overridden(catalogue, own) if pool and own.exists() else catalogue
+
+    def _overridden(self, catalogue: Catalogue, path: Path) -> Catalogue:
+        document = read(path, self._schemas, "fault-override-1")
+        if document["pool"] != path.stem:
+            line = line_in(path, ("pool",))
+            raise Permanent(f"{path}, line {line}: the pool is {document['pool']}; name it as the file, {path.stem}.")
+        try:
+            return catalogue.overridden(path.stem, document["overrides"])
+        except ValueError as error:
+            place, what = error.args
+            line = line_in(path, ("overrides", place))
+            raise Permanent(f"{path}, line {line}: {what}; correct or remove the override.") from error
 
     def rules(self) -> ContentRules:
         """The rules for verdicts by content."""

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from nodeworthy.evidence.verdicts import Verdict
+
+# What the event itself calls so is a fault, whatever a table says of its kind.
+_ALWAYS_FAIL = frozenset({("sxid", "fatal"), ("redfish", "critical")})
 
 
 class Stance(StrEnum):
@@ -49,12 +52,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How codes of some kinds are decided; `verdict` overrides the action's."""
+    """How codes of some kinds are decided; `action` replaces the table's, `verdict` overrides the action's."""
 
     kinds: tuple[str, ...]
     codes: tuple[str, ...]
     sentence: str
     verdict: Verdict | None = None
+    action: str | None = None
 
     def covers(self, kind: str, code: str) -> bool:
         """Whether the rule is about that code."""
@@ -103,8 +107,16 @@ class Catalogue:
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def fault(self, kind: str, code: str) -> Fault | None:
-        """The entry of a code, or None; a DCGM error may be named with or without its prefix."""
+        """The entry of a code, or None.
+
+        An error of DCGM may be named with or without its prefix, a message of Redfish with or without the version of
+        its registry, and without the registry where one alone has that name.
+        """
+        code = message_key(code) if kind == "redfish" else code
         found = self.faults.get((kind, code))
+        if found is None and kind == "redfish" and "." not in code:
+            named = [fault for (own, _), fault in self.faults.items() if own == kind and fault.name == code]
+            return named[0] if len(named) == 1 else None
         if found is None and kind == "dcgm":
             wanted = {code.upper(), f"DCGM_FR_{code.upper()}"}
             return next(
@@ -118,15 +130,38 @@ class Catalogue:
         fault = self.fault(kind, code)
         code = fault.code if fault else code
         decoded = self.decode(code, details) if kind == "xid" else None
-        action = self.actions[self._action(fault, details, decoded)]
         rule = next((rule for rule in self.rules if rule.covers(kind, code)), None)
+        action = self.actions[rule.action if rule and rule.action else self._action(fault, details, decoded)]
         verdict = rule.verdict if rule and rule.verdict else action.verdict
-        if kind == "sxid" and str(details.get("severity", "")).lower() == "fatal":
+        if (kind, str(details.get("severity", "")).lower()) in _ALWAYS_FAIL:
             verdict = Verdict.FAIL
         if fault is None:
-            verdict = Verdict.INCOMPLETE if verdict is Verdict.PASS else verdict
+            unknown = Verdict.INCOMPLETE if verdict is Verdict.PASS else verdict
+            verdict = _unlisted_event(details) if kind == "redfish" else unknown
         sentence = rule.sentence if rule else "no rule is written for this kind"
         return Explanation(kind, code, fault, action, verdict, sentence, self._disagree(fault, action), decoded)
+
+    def overridden(self, pool: str, overrides: Sequence[Mapping[str, object]]) -> Catalogue:
+        """The same tables with what a pool decided for single codes (`include/schemas/fault-override-1.json`).
+
+        ValueError, with the place in the list first, for a code or an action that does not exist, and for a code that
+        fails whatever a table says.
+        """
+        own = [self._override(pool, place, _mapping(entry)) for place, entry in enumerate(overrides)]
+        return replace(self, rules=(*own, *self.rules))
+
+    def _override(self, pool: str, place: int, entry: Mapping[str, object]) -> Rule:
+        kind, code, action = (str(entry[name]) for name in ("kind", "code", "action"))
+        fault = self.fault(kind, code)
+        if fault is None:
+            raise ValueError(place, f"{kind} {code} stands in no table")
+        if action not in self.actions:
+            raise ValueError(place, f"{action} is no action of the policy ({', '.join(sorted(self.actions))})")
+        fixed = next((rule for rule in self.rules if rule.covers(kind, fault.code)), None)
+        if fixed and fixed.verdict and self.actions[action].verdict is Verdict.PASS:
+            raise ValueError(place, f"{kind} {code} may not be tolerated ({fixed.sentence})")
+        sentence = f"pool {pool} decided: {entry['reason']} ({entry['by']}, {entry['date']})"
+        return Rule((kind,), (fault.code,), sentence, action=action)
 
     def decode(self, xid: str, details: Mapping[str, object]) -> NvlinkRow | None:
         """The row of the NVLink5 table for the words of an Xid 144 to 150, or None."""
@@ -160,6 +195,19 @@ class Catalogue:
     def stance(self, words: str) -> Stance:
         """Whether a source's words call for a repair."""
         return Stance.TOLERATE if any(pattern.search(words) for pattern in self.tolerant) else Stance.ACT
+
+
+def _unlisted_event(details: Mapping[str, object]) -> Verdict:
+    """Vendors add messages of their own: one that no table lists is as grave as the event itself says."""
+    words = {"ok": Verdict.PASS, "critical": Verdict.FAIL}
+    return words.get(str(details.get("severity", "")).lower(), Verdict.INCOMPLETE)
+
+
+def message_key(message_id: str) -> str:
+    """Registry and message of a Redfish MessageId without the version between them (DSP0266)."""
+    parts = message_id.split(".")
+    named = [part for part in parts if not part.isdigit()]
+    return ".".join([named[0], named[-1]]) if len(named) > 1 else message_id
 
 
 def _fits(row: NvlinkRow, information: int, status: int) -> bool:

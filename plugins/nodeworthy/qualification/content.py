@@ -17,7 +17,7 @@ from nodeworthy.qualification.content_figures import figure_causes
 from nodeworthy.qualification.content_rules import ContentRules
 
 SCOPE = "content"
-_CATALOGUED = ("xid", "sxid", "dcgm")
+_CATALOGUED = ("xid", "sxid", "dcgm", "redfish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class ContentContext:
     sku: str | None = None
     gpus: int | None = None
     line_rate_gbps: float | None = None
+    ports: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +90,13 @@ def _catalogued(family: str, code: str, finding: Mapping[str, Any], catalogue: C
     details = {**finding["details"], "severity": finding["severity"]}
     if family == "dcgm":
         return _diagnosed(code, finding, catalogue)
-    if not code.isdigit():
+    if family != "redfish" and not code.isdigit():
         return Cause(
             Verdict.INCOMPLETE, finding["code"], finding["component"], f"an event cannot be read: {finding['line']}"
         )
     meaning = catalogue.explain(family, code, details)
     name = meaning.fault.name if meaning.fault else "not in the catalogue"
-    kind = {"xid": "Xid", "sxid": "SXid"}[family]
+    kind = {"xid": "Xid", "sxid": "SXid", "redfish": "the BMC's event"}[family]
     sentence = f"{kind} {code} ({name}) on {finding['component']}: {meaning.action.advice}"
     return Cause(meaning.verdict, finding["code"], finding["component"], sentence)
 

@@ -104,6 +104,9 @@ def _counts(parsed: Mapping[str, Any], rules: ContentRules, context: ContentCont
         yield Verdict.INCOMPLETE, "context/gpu-count", "node", f"{seen} of {expected} GPUs are there"
     elif expected is None and seen not in (None, *rules.plausible_counts) and parsed["kind"] in rules.counted_kinds:
         yield Verdict.INCOMPLETE, "context/gpu-count", "node", f"{seen} GPUs are no server's number: one may be missing"
+    ports = next((int(row["value"]) for row in _rows(parsed, "ports") if row["component"] == "node"), None)
+    if context.ports is not None and ports is not None and ports != context.ports:
+        yield Verdict.INCOMPLETE, "context/port-count", "node", f"{ports} of {context.ports} ports are there"
     yield from _links(parsed, rules)
     yield from _wrong_family(parsed, rules, family)
 

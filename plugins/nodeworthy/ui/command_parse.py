@@ -30,13 +30,16 @@ def add_commands(commands: Any) -> None:
     parse.add_argument("file", help="a file, or - for standard input")
     parse.add_argument("--sku", help="a SKU or a GPU's family: how many GPUs and what they can do")
     parse.add_argument("--gpus", type=int, help="how many GPUs the node should have")
+    parse.add_argument("--ports", type=int, help="how many ports of the fabric the node should have, for ibstat")
     parse.add_argument("--line-rate", type=float, help="the port's line rate in Gb/s, for perftest")
     parse.set_defaults(act=parse_file)
     explain = commands.add_parser("explain", help="print what a code means, which rule decides, who disagrees")
-    explain.add_argument("kind", choices=["xid", "sxid", "dcgm", "nvlink5"])
-    explain.add_argument("code", help="a number; for dcgm also a name")
+    explain.add_argument("kind", choices=["xid", "sxid", "dcgm", "nvlink5", "redfish"])
+    explain.add_argument("code", help="a number; for dcgm also a name; for redfish a MessageId")
     explain.add_argument("words", nargs="*", help="for nvlink5: IntrInfo and ErrorStatus in hex")
     explain.set_defaults(act=explain_code)
+    for command in (parse, explain):
+        command.add_argument("--pool", help="a pool whose own decisions (include/faults/pools) count")
 
 
 def parse_file(given: argparse.Namespace) -> None:
@@ -49,8 +52,8 @@ def parse_file(given: argparse.Namespace) -> None:
         known = ", ".join(family.name for family in rules.devices)
         raise Refused(f"{given.sku} names no family of GPUs that is known ({known}): correct it or leave it out.")
     parsed = dict(ProbeParser(Path(setting("PROBE", str(REPOSITORY / "probe")))).parse(given.kind, _blob(given.file)))
-    context = ContentContext(sku=given.sku, gpus=given.gpus, line_rate_gbps=given.line_rate)
-    judged = judge_content(parsed, rules, library.catalogue(), context)
+    context = ContentContext(given.sku, given.gpus, given.line_rate, given.ports)
+    judged = judge_content(parsed, rules, library.catalogue(given.pool), context)
     document = {
         **parsed,
         "scope": SCOPE,
@@ -63,7 +66,7 @@ def parse_file(given: argparse.Namespace) -> None:
 
 def explain_code(given: argparse.Namespace) -> None:
     """Print one catalogue entry. Refused when the code is unknown to every table."""
-    catalogue = _library().catalogue()
+    catalogue = _library().catalogue(given.pool)
     details: dict[str, object] = {}
     kind, code = given.kind, given.code
     if kind == "nvlink5":
@@ -72,7 +75,7 @@ def explain_code(given: argparse.Namespace) -> None:
                 "explain nvlink5 needs the Xid and two words, for example: explain nvlink5 145 0x00000004 0x00000040"
             )
         kind, details = "xid", {"words": given.words, "unit": ""}
-    elif kind != "dcgm" and not code.isdigit():
+    elif kind not in ("dcgm", "redfish") and not code.isdigit():
         raise Refused(f"{code} is no number: give the code as the log prints it, for example: explain xid 79")
     meaning = catalogue.explain(kind, code, details)
     if meaning.fault is None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 
+from . import redfish_parts
 from .documents import load_json
 from .families import family
 from .sheet import Sheet
@@ -31,11 +32,12 @@ def read(text: str, sheet: Sheet) -> None:
     if not bundle:
         sheet.note("document/unreadable", "file", "the document is no Redfish resource and no bundle of them")
         return
-    resources = _by_identity(bundle, sheet)
+    resources = _by_identity({**redfish_parts.inner_members(bundle), **bundle}, sheet)
     root = mapping(resources.get("/redfish/v1"))
     sheet.version = str(root.get("RedfishVersion", "")) or None
     for identity, resource in resources.items():
         _resource(identity, resource, resources, sheet)
+    redfish_parts.read(resources, sheet)
     if len(bundle) > 1:
         _counts(bundle, resources, sheet)
 

@@ -10,11 +10,17 @@ import pytest
 from nodeworthy.qualification.content import ContentContext
 from nodeworthy_probe.content.kinds import KINDS
 
-from tests.contract.content import trap_cases, trap_cases_cluster, trap_cases_forms, trap_cases_host
+from tests.contract.content import trap_cases, trap_cases_bmc, trap_cases_cluster, trap_cases_forms, trap_cases_host
 from tests.contract.content.reading import judged
 from tests.contract.content.trap_cases import HEALTHY
 
-CASES = (*trap_cases.CASES, *trap_cases_host.CASES, *trap_cases_forms.CASES, *trap_cases_cluster.CASES)
+CASES = (
+    *trap_cases.CASES,
+    *trap_cases_host.CASES,
+    *trap_cases_forms.CASES,
+    *trap_cases_cluster.CASES,
+    *trap_cases_bmc.CASES,
+)
 
 
 @pytest.mark.parametrize(

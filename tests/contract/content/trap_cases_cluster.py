@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-QUERY = """index, name, uuid, temperature.gpu, power.draw [W], ecc.errors.uncorrected.volatile.sram, remapped_rows.pending
+QUERY = """index, name, uuid, temperature.gpu, power.draw [W], ecc.errors.uncorrected.volatile.sram, \
+remapped_rows.pending
 0, NVIDIA H100 80GB HBM3, GPU-0000, 31, 71.22 W, 0, No
 1, NVIDIA H100 80GB HBM3, GPU-0001, 30, 70.85 W, 0, No
 """

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 from nodeworthy.adapters.library_faults import FaultLibrary
+from nodeworthy.errors import Permanent
 from nodeworthy.evidence.findings import Catalogue, Stance, catalogue_from_documents
 from nodeworthy.evidence.verdicts import Verdict
 
@@ -142,4 +145,72 @@ def test_every_action_of_every_table_is_known(shipped: Catalogue) -> None:
     used = {fault.action for fault in shipped.faults.values()} | {row.action for row in shipped.nvlink}
 
     assert used <= set(shipped.actions)
-    assert len(shipped.faults) == 176 + 140 + 133
+    assert len(shipped.faults) == 176 + 140 + 133 + 86
+
+
+def test_a_message_of_redfish_is_found_with_and_without_its_version(shipped: Catalogue) -> None:
+    """A BMC prints the registry's version; the tables do not depend on it."""
+    for code in (
+        "Environmental.1.1.FanFailed",
+        "Environmental.1.1.0.FanFailed",
+        "Environmental.FanFailed",
+        "FanFailed",
+    ):
+        meaning = shipped.explain("redfish", code)
+        assert (meaning.code, meaning.verdict) == ("Environmental.FanFailed", Verdict.FAIL)
+    assert shipped.explain("redfish", "Environmental.1.1.FanRemoved").disagree == {"DMTF": "OK"}
+
+
+@pytest.mark.parametrize(("severity", "word"), [("OK", "pass"), ("Warning", "incomplete"), ("Critical", "fail")])
+def test_an_unlisted_message_is_as_grave_as_it_says(shipped: Catalogue, severity: str, word: str) -> None:
+    """Vendors add messages of their own."""
+    assert shipped.explain("redfish", "IDRAC.2.8.SYS1003", {"severity": severity}).verdict.value == word
+
+
+def _override(**more: str) -> dict[str, str]:
+    entry = {
+        "kind": "xid",
+        "code": "63",
+        "action": "reset_gpu",
+        "reason": "we reset at once",
+        "by": "a",
+        "date": "2026-11-30",
+    }
+    return {**entry, **more}
+
+
+def test_a_pool_decides_for_one_code(shipped: Catalogue) -> None:
+    """Its action, its reason, and nobody else's codes; without the pool nothing changes."""
+    own = shipped.overridden("gold", [_override()])
+
+    assert own.explain("xid", "63").verdict is Verdict.FAIL
+    assert own.explain("xid", "63").rule == "pool gold decided: we reset at once (a, 2026-11-30)"
+    assert own.explain("xid", "64").rule == shipped.explain("xid", "64").rule
+    assert shipped.explain("xid", "63").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"code": "99999"}, "no table"),
+        ({"action": "hope"}, "no action"),
+        ({"code": "79", "action": "ignore"}, "may not be tolerated"),
+    ],
+)
+def test_a_wrong_override_is_refused_with_its_line(tmp_path: Path, more: dict[str, str], what: str) -> None:
+    """A code or an action that does not exist, and a fault that no pool may tolerate."""
+    include = tmp_path / "include"
+    shutil.copytree(INCLUDE / "faults", include / "faults")
+    shutil.copytree(INCLUDE / "schemas", include / "schemas")
+    head = {"schema": "nodeworthy.fault-override/1", "version": 1, "pool": "gold"}
+    document = {**head, "overrides": [_override(), _override(**more)]}
+    (include / "faults" / "pools" / "gold.yaml").write_text(json.dumps(document, indent=1), encoding="utf-8")
+
+    with pytest.raises(Permanent, match=rf"gold\.yaml, line 14: .*{what}"):
+        FaultLibrary(include).catalogue("gold")
+
+
+def test_every_override_that_ships_loads() -> None:
+    """The files of `include/faults/pools`."""
+    for path in (INCLUDE / "faults" / "pools").glob("*.yaml"):
+        FaultLibrary(INCLUDE).catalogue(path.stem)
