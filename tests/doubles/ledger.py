@@ -78,6 +78,10 @@ class MemoryLedger:
             raise Refused(f"{run} holds no lease on {node}.")
         return held
 
+    def beat(self, run: str) -> int:
+        """Return how many leases the run holds; in memory they do not expire."""
+        return sum(lease.run == run for lease in self._leases.values())
+
     def run_nodes(self, run: str) -> tuple[str, ...]:
         """Return the nodes of a run."""
         return tuple(sorted(name for name, lease in self._leases.items() if lease.run == run))

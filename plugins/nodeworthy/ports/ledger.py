@@ -39,6 +39,9 @@ class Ledger(Protocol):
     def lease(self, node: str, run: str) -> Lease:
         """Return the lease that `run` holds, renewed. Refused when it holds none any more."""
 
+    def beat(self, run: str) -> int:
+        """Renew every live lease of `run` by its life; return how many it renewed. An expired one stays expired."""
+
     def run_nodes(self, run: str) -> tuple[str, ...]:
         """Return the names of all nodes whose lease `run` ever held, ordered by name."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.records import NodeRecord
 from nodeworthy.ports import Work
 from nodeworthy.procedures.finish import arrived
+from nodeworthy.procedures.lease_life import lease_life
 from nodeworthy.procedures.segments import stands_to_be_tested
 
 RETEST = "retest"
@@ -35,7 +35,6 @@ class WaveRequest:
     batch: str
     retry_of: str
     kind: str
-    lifetime: timedelta
     fleet: str
     reached: str = ""
     """For tests of nodes where they stand: the milestone from which on, up to standby, a node is taken as it is."""
@@ -116,7 +115,7 @@ def _take(record: NodeRecord, request: WaveRequest, work: Work) -> str:
         return why_not
     try:
         lease = work.ledger.open_episode(
-            record.node.name, kind=request.kind, run=request.run, lifetime=request.lifetime
+            record.node.name, kind=request.kind, run=request.run, lifetime=lease_life(record.node.pool, work)
         )
         if work.library.lifecycle().transition(record.milestone, RETEST) is not None:
             reason = f"run {request.run} tests it again"

@@ -8,26 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import timedelta
 
 from nodeworthy.errors import Permanent, Refused
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.ports import Work
 from nodeworthy.procedures.judge_wave import Judging, Summary, Wave
+from nodeworthy.procedures.lease_life import lease_life
 
 NO_BASELINE = "no_baseline"
 DONE = "judged again by the baselines in force"
 
 
-def rejudge(
-    run: str, names: Sequence[str], work: Work, judging: Judging, *, lifetime: timedelta
-) -> tuple[Summary, ...]:
+def rejudge(run: str, names: Sequence[str], work: Work, judging: Judging) -> tuple[Summary, ...]:
     """Judge again what waits for a baseline on these nodes. Re-entrant; a node that another run holds is left out.
 
     Raises Permanent when the evidence of some node could not be kept, after all others were treated.
     """
-    held = [name for name in names if _waits(name, work) and _held(name, run, work, lifetime)]
+    held = [name for name in names if _waits(name, work) and _held(name, run, work)]
     summaries: list[Summary] = []
     broken: list[str] = []
     nodes = {record.node.name: record.node for record in work.ledger.nodes(held)} if held else {}
@@ -65,9 +63,10 @@ def waits_for_baseline(judgement: Judgement) -> bool:
     return bool(judgement.reasons) and all(reason.code == NO_BASELINE for reason in judgement.reasons)
 
 
-def _held(name: str, run: str, work: Work, lifetime: timedelta) -> bool:
+def _held(name: str, run: str, work: Work) -> bool:
+    (record,) = work.ledger.nodes([name])
     try:
-        work.ledger.open_episode(name, kind="onboarding", run=run, lifetime=lifetime)
+        work.ledger.open_episode(name, kind="onboarding", run=run, lifetime=lease_life(record.node.pool, work))
     except Refused as refusal:
         work.say(f"{name} is left out: {refusal.sentence}")
         return False

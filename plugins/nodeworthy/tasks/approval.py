@@ -7,13 +7,13 @@ A plan that policy lets through asks nobody and says so.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import Context, Param
 from airflow.sdk.exceptions import AirflowSkipException
 
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences
 
 APPROVE = "Approve"
 REFUSE = "Refuse"
@@ -90,6 +90,15 @@ class PlanApproval(HITLOperator):
             if answer[1] != "approve":
                 work.ledger.release(lease, close=False, reason=f"{REFUSED_BY_PERSON} by {answer[0]}: {answer[2]}.")
         return self._follow(answer)
+
+    def defer(self, *, trigger: Any, **how: Any) -> NoReturn:
+        """Wait for an answer as the human-in-the-loop operator does, with the run's leases kept alive."""
+        from airflow.sdk import get_current_context
+
+        from nodeworthy.tasks.approval_trigger import HeldHITLTrigger
+
+        super().defer(trigger=HeldHITLTrigger.around(trigger, holder=run_of(get_current_context())), **how)
+        raise AssertionError("defer raises")
 
     def _must_ask(self, plan_needs_it: bool) -> bool:
         return str(self.required).lower() == "true" or plan_needs_it

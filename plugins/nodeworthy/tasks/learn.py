@@ -15,7 +15,7 @@ from airflow.sdk import DAG, BaseOperator, Context, Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from nodeworthy.tasks.approval import APPROVE, REASON, REFUSE
-from nodeworthy.tasks.steps import LEASE_LIFETIME, run_of, say_reason, sentences
+from nodeworthy.tasks.steps import run_of, say_reason, sentences
 
 PROPOSE = "propose"
 EVIDENCE = "/nodeworthy/evidence"
@@ -144,7 +144,7 @@ class Rejudge(BaseOperator):
             if not _version(made.book.baseline_versions(proposed["sku"]), proposed).stands:
                 raise AirflowFailException("Nobody approved this version in our ledger: nothing was judged again.")
             names = [record.node.name for record in work.ledger.nodes() if record.node.sku == proposed["sku"]]
-            judged = rejudge(run_of(context), names, work, made.judging(), lifetime=LEASE_LIFETIME)
+            judged = rejudge(run_of(context), names, work, made.judging())
         counts: dict[str, int] = {}
         for one in judged:
             counts[one.verdict.value] = counts.get(one.verdict.value, 0) + 1

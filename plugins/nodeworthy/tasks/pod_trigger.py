@@ -15,40 +15,52 @@ from typing import Any
 from airflow.providers.cncf.kubernetes.triggers.pod import KubernetesPodTrigger
 from airflow.triggers.base import TriggerEvent
 
+from nodeworthy.tasks.heartbeat import heartbeat
+
 LOOK_EVERY_SECONDS = 10.0
 NODE_LOST = "node_lost"
 
 
 class WatchedPodTrigger(KubernetesPodTrigger):
-    """The pod operator's trigger, ended early when the node was not Ready for `lost_after_seconds`."""
+    """The pod operator's trigger, ended early when the node was not Ready for `lost_after_seconds`.
 
-    def __init__(self, *, node: str, lost_after_seconds: float, **pod: Any) -> None:
+    Meanwhile the leases of `holder`, the run that waits, are kept alive.
+    """
+
+    def __init__(self, *, node: str, lost_after_seconds: float, holder: str = "", **pod: Any) -> None:
         super().__init__(**pod)
+        self.holder = holder
         self.node = node
         self.lost_after_seconds = lost_after_seconds
 
     @classmethod
-    def around(cls, trigger: KubernetesPodTrigger, *, node: str, lost_after_seconds: float) -> WatchedPodTrigger:
+    def around(
+        cls, trigger: KubernetesPodTrigger, *, node: str, lost_after_seconds: float, holder: str
+    ) -> WatchedPodTrigger:
         """Return a trigger that waits for the same pod."""
-        return cls(node=node, lost_after_seconds=lost_after_seconds, **trigger.serialize()[1])
+        return cls(node=node, lost_after_seconds=lost_after_seconds, holder=holder, **trigger.serialize()[1])
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return what Airflow stores of this trigger."""
         _, arguments = super().serialize()
-        own = {"node": self.node, "lost_after_seconds": self.lost_after_seconds}
+        own = {"node": self.node, "lost_after_seconds": self.lost_after_seconds, "holder": self.holder}
         return f"{type(self).__module__}.{type(self).__qualname__}", {**arguments, **own}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Fire once: with the pod's end, or when its node is lost."""
+        async with heartbeat(self.holder):
+            event = await self._wait()
+        yield event
+
+    async def _wait(self) -> TriggerEvent:
         pod = asyncio.ensure_future(anext(super().run()))
         lost = asyncio.ensure_future(self._until_lost())
         try:
             done, _ = await asyncio.wait({pod, lost}, return_when=asyncio.FIRST_COMPLETED)
             if pod in done:
-                yield pod.result()
-                return
+                return pod.result()
             self._fired_event = True
-            yield TriggerEvent(
+            return TriggerEvent(
                 {
                     "status": "failed",
                     "namespace": self.pod_namespace,

@@ -16,7 +16,7 @@ from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperato
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nodeworthy.tasks.steps import LEASE_LIFETIME, for_a_node, lease_of, receipt, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences
 
 if TYPE_CHECKING:
     from nodeworthy.procedures.test_plan import Wanted
@@ -64,7 +64,6 @@ class TestPodOperator(KubernetesPodOperator):
                 return receipt(self.node, self.task_id, earlier)
             plan = test_plan(lease, record.node, work, self._wanted())
             limit = timedelta(seconds=sum(map(_longest, plan["tests"]))) + self._node_patience()
-            lease_of(self.node, work, context, lifetime=limit + LEASE_LIFETIME)
         self._pin(plan)
         # The pod operator counts its limit from the task's first start; segments that ran before it do not count.
         ran = wiring().clock.now() - context["ti"].start_date
@@ -95,10 +94,15 @@ class TestPodOperator(KubernetesPodOperator):
 
     def defer(self, *, trigger: Any, **how: Any) -> NoReturn:
         """Wait for the pod as the pod operator does, as long as its node lives."""
+        from airflow.sdk import get_current_context
+
         from nodeworthy.tasks.pod_trigger import WatchedPodTrigger
 
         patience = self._node_patience().total_seconds()
-        super().defer(trigger=WatchedPodTrigger.around(trigger, node=self.node, lost_after_seconds=patience), **how)
+        watched = WatchedPodTrigger.around(
+            trigger, node=self.node, lost_after_seconds=patience, holder=run_of(get_current_context())
+        )
+        super().defer(trigger=watched, **how)
         raise AssertionError("defer raises")
 
     def _node_patience(self) -> timedelta:

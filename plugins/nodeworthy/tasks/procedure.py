@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences
 from nodeworthy.tasks.triggers import ReadyTrigger
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ProcedureOperator(BaseOperator):
             (record,) = work.ledger.nodes([self.node])
             outcome = _procedure(self.procedure)(lease, record.node, work)
         if isinstance(outcome, Waiting):
-            self._wait(outcome)
+            self._wait(outcome, run_of(context))
         return receipt(self.node, self.procedure, outcome.summary)
 
     def _stop_unless_begun(self, work: Work) -> None:
@@ -67,10 +67,12 @@ class ProcedureOperator(BaseOperator):
         end = stopped(record, work)
         raise AirflowSkipException(end.sentence) if end.stopped_by_person else AirflowFailException(end.sentence)
 
-    def _wait(self, waiting: Waiting) -> NoReturn:
+    def _wait(self, waiting: Waiting, run: str) -> NoReturn:
         self.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))
         self.defer(
-            trigger=ReadyTrigger(self.node, waiting.check, waiting.poll.total_seconds(), waiting.deadline.isoformat()),
+            trigger=ReadyTrigger(
+                self.node, waiting.check, waiting.poll.total_seconds(), waiting.deadline.isoformat(), run
+            ),
             method_name="execute",
         )
         raise AssertionError("defer raises")

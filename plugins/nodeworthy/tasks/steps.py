@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import Context
@@ -21,9 +20,6 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from nodeworthy.errors import NodeworthyError, Transient
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import Work
-
-LEASE_LIFETIME = timedelta(hours=2)
-"""Longer than any single step waits between two renewals; a dead run's lease is free after it."""
 
 NODE_LABEL = "{{ task.node }}"
 """`map_index_template` of every mapped task: a square is a node."""
@@ -36,11 +32,18 @@ def run_of(context: Context) -> str:
     return f"{context['dag_run'].dag_id}/{context['run_id']}"
 
 
-def lease_of(
-    node: str, work: Work, context: Context, *, kind: str = "onboarding", lifetime: timedelta = LEASE_LIFETIME
-) -> Lease:
-    """Return this run's lease on the node's open episode, renewed or newly taken. Refused when another run holds it."""
-    return work.ledger.open_episode(node, kind=kind, run=run_of(context), lifetime=lifetime)
+def lease_of(node: str, work: Work, context: Context, *, kind: str = "onboarding") -> Lease:
+    """Return this run's lease on the node's open episode, renewed or newly taken. Refused when another run holds it.
+
+    A task that begins is a sign of life of its whole run: the leases of the nodes that wait are renewed too.
+    """
+    from nodeworthy.procedures.lease_life import lease_life
+
+    (record,) = work.ledger.nodes([node])
+    run = run_of(context)
+    lease = work.ledger.open_episode(node, kind=kind, run=run, lifetime=lease_life(record.node.pool, work))
+    work.ledger.beat(run)
+    return lease
 
 
 @contextmanager

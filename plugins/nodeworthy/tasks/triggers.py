@@ -1,7 +1,7 @@
 """Waiting without a worker: a trigger that looks until a procedure can go on.
 
-It only reads. When what is waited for has come, or the deadline has passed, the procedure is called again and looks at
-the world itself, so a trigger that fires too early or twice does no harm.
+It only reads, and keeps its run's leases alive. When what is waited for has come, or the deadline has passed, the
+procedure is called again and looks at the world itself, so a trigger that fires too early or twice does no harm.
 """
 
 from __future__ import annotations
@@ -14,18 +14,26 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from nodeworthy.tasks.heartbeat import heartbeat
+
 log = logging.getLogger("nodeworthy")
 
 
 class ReadyTrigger(BaseTrigger):
-    """Fires once when `check` holds for the node, or at the deadline (aware UTC, ISO 8601)."""
+    """Fires once when `check` holds for the node, or at the deadline (aware UTC, ISO 8601).
 
-    def __init__(self, node: str, check: Mapping[str, Any], poll_seconds: float, deadline: str) -> None:
+    Meanwhile the leases of `holder`, the run that waits, are kept alive.
+    """
+
+    def __init__(
+        self, node: str, check: Mapping[str, Any], poll_seconds: float, deadline: str, holder: str = ""
+    ) -> None:
         super().__init__()
         self.node = node
         self.check = dict(check)
         self.poll = timedelta(seconds=poll_seconds)
         self.deadline = datetime.fromisoformat(deadline)
+        self.holder = holder
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return what Airflow stores of this trigger."""
@@ -34,17 +42,22 @@ class ReadyTrigger(BaseTrigger):
             "check": self.check,
             "poll_seconds": self.poll.total_seconds(),
             "deadline": self.deadline.isoformat(),
+            "holder": self.holder,
         }
         return f"{type(self).__module__}.{type(self).__qualname__}", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look every `poll` and fire once."""
+        async with heartbeat(self.holder):
+            ready = await self._wait()
+        yield TriggerEvent({"schema": 1, "node": self.node, "ready": ready})
+
+    async def _wait(self) -> bool:
         while datetime.now(tz=UTC) < self.deadline:
             if await asyncio.to_thread(_is_ready, self.node, self.check):
-                yield TriggerEvent({"schema": 1, "node": self.node, "ready": True})
-                return
+                return True
             await asyncio.sleep(self.poll.total_seconds())
-        yield TriggerEvent({"schema": 1, "node": self.node, "ready": False})
+        return False
 
 
 def _is_ready(name: str, check: Mapping[str, Any]) -> bool:

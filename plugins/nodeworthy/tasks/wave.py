@@ -41,7 +41,6 @@ class OpenWave(BaseOperator):
     def execute(self, context: Context) -> list[str]:
         """Return the names of the nodes that this run works on, in order."""
         from nodeworthy.procedures.open_wave import WaveRequest, open_wave
-        from nodeworthy.tasks.steps import LEASE_LIFETIME
         from nodeworthy.wiring import setting, wiring
 
         params = context["params"]
@@ -53,7 +52,6 @@ class OpenWave(BaseOperator):
             batch=str(params.get("batch") or ""),
             retry_of=f"{context['dag_run'].dag_id}/{retry_of}" if retry_of else "",
             kind=self.episode_kind,
-            lifetime=LEASE_LIFETIME,
             fleet=setting("FLEET", ""),
             reached=self.reached,
             only_reached=self.only_reached,

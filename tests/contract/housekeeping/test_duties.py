@@ -99,6 +99,19 @@ def test_a_dead_run_is_told_until_somebody_takes_the_node_up(keeper: Keeper) -> 
     assert keeper.notices("stranded") == []
 
 
+def test_a_run_that_waits_longer_than_a_lease_lives_is_not_stranded(keeper: Keeper) -> None:
+    """A soak of a day whose trigger beats: no notice. When nothing of the run beats any more there is one."""
+    keeper.bench.bring(keeper.bench.take(), "conformant")
+    for _ in range(48):
+        keeper.pass_(minutes=30)
+        keeper.bench.ledger.beat("run-1")
+        settle(keeper.house())
+        assert keeper.notices("stranded") == []
+    keeper.pass_(hours=1)
+    settle(keeper.house())
+    assert "since the run run-1 died" in keeper.notices("stranded")[0]
+
+
 def test_what_nobody_can_tell_waits_for_a_person_and_is_never_sent_again(keeper: Keeper) -> None:
     """No reader can prove this effect: unknown, told, and still told by the next run."""
     lease = keeper.bench.take()

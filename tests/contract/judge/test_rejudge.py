@@ -8,7 +8,6 @@ import shutil
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,6 @@ from nodeworthy.qualification.versions import BaselineVersion, NewVersion
 from tests.contract.judge.test_judge_wave import GOLDEN, SIGNER, Court, court
 from tests.doubles.bench import RUN, library
 from tests.unit.qualification.written_results import healthy
-
-LIFETIME = timedelta(hours=1)
 
 
 class Forgetful:
@@ -152,7 +149,7 @@ def test_a_new_key_stops_before_admission_and_the_evidence_decides_later() -> No
     assert {reason.code for reason in newest(wave).reasons} == {"no_baseline"}
     proposed = learn("learn/1", "h100-sxm-8", wave.court.bench.work, wave.teaching(1))
     assert "1 past verdicts would have been another" in proposed.sentence
-    assert rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging, lifetime=LIFETIME)[0].verdict == "incomplete"
+    assert rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging)[0].verdict == "incomplete"
 
 
 def test_after_the_approval_the_node_moves_without_a_new_test() -> None:
@@ -160,7 +157,7 @@ def test_after_the_approval_the_node_moves_without_a_new_test() -> None:
     wave = first_wave()
     learn("learn/1", "h100-sxm-8", wave.court.bench.work, wave.teaching(1))
     wave.book.approve()
-    (summary,) = rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging, lifetime=LIFETIME)
+    (summary,) = rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging)
     assert (summary.verdict, wave.court.milestone) == (Verdict.PASS, "burned_in")
     first, second = wave.court.bench.ledger.judgements("gpu-a01")[::-1]
     assert first.dossier != second.dossier
@@ -168,7 +165,7 @@ def test_after_the_approval_the_node_moves_without_a_new_test() -> None:
     folder = second.dossier.path.rpartition("/")[0]
     baselines = json.loads(wave.court.bench.store.content[f"{folder}/baselines.json"])["baselines"]["baselines"]
     assert [row["sample_size"] for row in baselines if row["metric"] == "bus_bandwidth"] == [1]
-    assert rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging, lifetime=LIFETIME) == ()
+    assert rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging) == ()
 
 
 def test_too_small_a_fleet_learns_nothing() -> None:
@@ -261,5 +258,5 @@ def test_limits_that_change_while_a_wave_is_judged_count_for_nothing() -> None:
 
     wave.judge = Overtaken(wave.judge.library)
     with pytest.raises(Transient, match="judge it again"):
-        rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging, lifetime=LIFETIME)
+        rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging)
     assert len(wave.court.bench.ledger.judgements("gpu-a01")) == 1

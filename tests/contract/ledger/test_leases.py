@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.inventory import Inventory
 from nodeworthy.evidence.verdicts import Scope
@@ -154,3 +155,42 @@ def test_a_run_is_remembered_by_its_nodes(bench: Bench) -> None:
     assert bench.ledger.run_nodes("bring_up/manual_1") == ("n1", "n2")
     assert bench.ledger.run_nodes("manual_1") == ("n1", "n2")
     assert bench.ledger.run_nodes("manual_") == ()
+
+
+def test_a_run_that_beats_keeps_all_of_its_leases(bench: Bench) -> None:
+    """Whichever of its tasks waits renews every node of the run, and no other run's; a young heartbeat is enough."""
+    first, second, other = bench.take("n1"), bench.take("n2"), bench.take("n3", run="run-2")
+    bench.clock.pass_(timedelta(minutes=5))
+    assert bench.ledger.beat("run-1") == 0
+    for _ in range(6):
+        bench.clock.pass_(timedelta(minutes=30))
+        assert bench.ledger.beat("run-1") == 2
+    for lease in (first, second):
+        bench.ledger.advance(lease, "discover", {"system_id": "1"})
+    with pytest.raises(Refused, match="the lease of run-2 expired at 09:00:00 UTC"):
+        bench.ledger.advance(other, "discover", {"system_id": "1"})
+
+
+def test_no_heartbeat_brings_an_expired_lease_back(bench: Bench) -> None:
+    """What expired may be somebody else's next: it is ended or taken over, never renewed."""
+    bench.take()
+    bench.clock.pass_(HOUR)
+    assert bench.ledger.beat("run-1") == 0
+    new = bench.take(run="run-2")
+    bench.clock.pass_(timedelta(minutes=30))
+    assert bench.ledger.beat("run-1") == 0
+    assert bench.ledger.lease("n1", "run-2").token == new.token
+
+
+def test_a_heartbeat_waits_for_no_transaction(bench: Bench) -> None:
+    """A lease that is being written to is left to whoever does that."""
+    if bench.url.startswith("sqlite"):
+        pytest.skip("on SQLite writers stand in one line")
+    bench.take("n1")
+    bench.take("n2")
+    bench.clock.pass_(timedelta(minutes=30))
+    engine = sa.create_engine(bench.url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("SELECT * FROM leases WHERE node = 'N1' FOR UPDATE"))
+        assert bench.ledger.beat("run-1") == 1
+    engine.dispose()

@@ -7,9 +7,12 @@ import json
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
+from uuid import UUID
 
 from airflow.providers.cncf.kubernetes.triggers.pod import KubernetesPodTrigger
+from airflow.providers.standard.triggers.hitl import HITLTrigger
 from airflow.triggers.base import BaseTrigger, TriggerEvent
+from nodeworthy.tasks.approval_trigger import HeldHITLTrigger
 from nodeworthy.tasks.pod_trigger import WatchedPodTrigger
 from nodeworthy.tasks.triggers import ReadyTrigger
 
@@ -26,8 +29,9 @@ def restored(trigger: BaseTrigger) -> Any:
 def test_a_ready_trigger_survives_its_storage() -> None:
     """Node, check, pause and deadline are the same after a round trip through JSON."""
     deadline = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
-    again = restored(ReadyTrigger("n1", CHECK, 3.5, deadline.isoformat()))
+    again = restored(ReadyTrigger("n1", CHECK, 3.5, deadline.isoformat(), "bring_up/1"))
     assert (again.node, again.check, again.poll, again.deadline) == ("n1", CHECK, timedelta(seconds=3.5), deadline)
+    assert again.holder == "bring_up/1"
 
 
 def test_a_deadline_that_has_passed_fires_at_once_and_says_so() -> None:
@@ -46,12 +50,26 @@ def test_a_watched_pod_trigger_waits_for_the_same_pod() -> None:
         pod_name="p", pod_namespace="ns", trigger_start_time=datetime(2026, 11, 30, tzinfo=UTC),
         base_container_name="base", poll_interval=7.0, trigger_kwargs={"_execution_deadline": 12},
     )  # fmt: skip
-    watched = WatchedPodTrigger.around(own, node="n1", lost_after_seconds=30.0)
+    watched = WatchedPodTrigger.around(own, node="n1", lost_after_seconds=30.0, holder="bring_up/1")
     path, arguments = watched.serialize()
     assert path == "nodeworthy.tasks.pod_trigger.WatchedPodTrigger"
-    assert arguments == {**own.serialize()[1], "node": "n1", "lost_after_seconds": 30.0}
+    assert arguments == {**own.serialize()[1], "node": "n1", "lost_after_seconds": 30.0, "holder": "bring_up/1"}
     again = restored(watched)
     assert (again.node, again.pod_name, again.poll_interval) == ("n1", "p", 7.0)
+
+
+def test_a_trigger_that_waits_for_a_person_asks_the_same() -> None:
+    """The request is the operator's own, and the run whose leases it keeps alive is added."""
+    reason = {"value": "", "description": "Why.", "schema": {"type": "string"}}
+    own = HITLTrigger(
+        ti_id=UUID(int=7), options=["Approve", "Refuse"], params={"reason": dict(reason)}, timeout_datetime=None
+    )
+    held = HeldHITLTrigger.around(own, holder="bring_up/1")
+    path, arguments = held.serialize()
+    assert path == "nodeworthy.tasks.approval_trigger.HeldHITLTrigger"
+    assert arguments == {**own.serialize()[1], "holder": "bring_up/1"}
+    again = restored(held)
+    assert (again.holder, again.options, again.params["reason"]) == ("bring_up/1", ["Approve", "Refuse"], "")
 
 
 def test_a_watched_pod_trigger_hands_on_what_the_pod_operators_own_says() -> None:

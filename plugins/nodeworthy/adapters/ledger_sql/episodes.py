@@ -7,7 +7,8 @@ or by expiring and being taken over, which is written down; it is never ended be
 from __future__ import annotations
 
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,6 +17,21 @@ from nodeworthy.adapters.ledger_sql.holds import Holds
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.records import EpisodeKind, Lease
+
+_HELD = (
+    sa.select(schema.leases.c.id, schema.leases.c.heartbeat, schema.leases.c.lifetime_seconds)
+    .where(
+        schema.leases.c.run == sa.bindparam("run"),
+        schema.leases.c.ended_at.is_(None),
+        schema.leases.c.expires > sa.bindparam("now"),
+    )
+    .order_by(schema.leases.c.id)
+)
+_RENEW = (
+    sa.update(schema.leases)
+    .where(schema.leases.c.id == sa.bindparam("of"), schema.leases.c.ended_at.is_(None))
+    .values(heartbeat=sa.bindparam("now"), expires=sa.bindparam("until"))
+)
 
 
 class Episodes(Holds):
@@ -50,6 +66,24 @@ class Episodes(Holds):
                 holder = "nobody does" if live is None else f"{live.run} does"
                 raise Refused(f"{run} does not hold {node}, {holder}: start from the first task of a run.")
             return self._renew(connection, node, live, timedelta(seconds=live.lifetime_seconds))
+
+    def beat(self, run: str) -> int:
+        """Renew every live lease of a run by its life; return how many. One that expired stays expired.
+
+        A run lives as a whole: a node whose task waits for the others' keeps its lease because theirs beat. Leases that
+        were renewed a short while ago are left alone, so that many waiting tasks cost no more than one.
+        """
+        now = self._clock.now()
+        # Most beats find nothing to do, and must not stand in the line of SQLite's writers for it.
+        with self._reading() as connection:
+            if not _to_renew(connection, _HELD, run, now):
+                return 0
+        # A lease that somebody has locked is being renewed or ended there.
+        with self._writing() as connection:
+            due = _to_renew(connection, _HELD.with_for_update(skip_locked=True), run, now)
+            if due:
+                connection.execute(_RENEW, due)
+            return len(due)
 
     def run_nodes(self, run: str) -> tuple[str, ...]:
         """Return the names of all nodes whose lease `run` ever held, ordered; the run's id without its DAG will do."""
@@ -132,6 +166,17 @@ class Episodes(Holds):
         table = schema.leases
         ended = {"ended_at": self._clock.now(), "ended_why": why}
         connection.execute(sa.update(table).where(table.c.id == live.id).values(**ended))
+
+
+def _to_renew(connection: sa.Connection, held: sa.Select[Any], run: str, now: datetime) -> list[dict[str, Any]]:
+    """Return the leases of a run whose last heartbeat is older than an eighth of their life, with their new end."""
+    rows = connection.execute(held, {"run": run, "now": now}).all()
+    lives = {row.id: timedelta(seconds=row.lifetime_seconds) for row in rows}
+    return [
+        {"of": row.id, "now": now, "until": now + lives[row.id]}
+        for row in rows
+        if now - row.heartbeat >= lives[row.id] / 8
+    ]
 
 
 def _kind(word: str) -> EpisodeKind:
