@@ -137,10 +137,24 @@ class YamlLibrary:
         if document["pool"] != pool:
             raise Permanent(f"{path}: pool is {document['pool']} and the file's name says {pool}: make them agree.")
         try:
-            Policy.from_document(document)
+            self._refuse_deadlines(Policy.from_document(document))
         except PolicyError as error:
             raise Permanent(f"{path}, line {line_in(path, error.place)}: {error.sentence}.") from error
-        return values.policy({**self._shared_sections(pool), **document})
+        shared = self._shared_sections(pool)
+        # A pool names the milestones in which it differs: the others, and the lease, stay as they are for all.
+        deadlines = {**shared.get("deadlines", {}), **document.get("deadlines", {})}
+        return values.policy({**shared, **document, "deadlines": deadlines})
+
+    def _refuse_deadlines(self, policy: Policy) -> None:
+        """Refuse a deadline of a milestone that the lifecycle lacks or nothing leads on from, or of an unknown SKU."""
+        known = {row.name for row in self.lifecycle().milestones if not row.final}
+        for name, deadline in policy.deadlines.items():
+            if name not in known:
+                why = f"there is no milestone `{name}` to have a deadline: use one of {', '.join(sorted(known))}"
+                raise PolicyError(why, ("deadlines", name))
+            for sku in deadline.per_sku:
+                if not self._path("skus", sku, ".yaml").is_file():
+                    raise PolicyError(f"there is no SKU `{sku}`: correct it", ("deadlines", name, "skus", sku))
 
     def _read_pool_policy(self, pool: str) -> Policy:
         return Policy.from_document(self.policy(pool))

@@ -56,10 +56,9 @@ def policy(document: Document) -> Document:
         group: MappingProxyType({name: duration(text) for name, text in document[group].items()})
         for group in ("validity", "waits")
     }
-    if "lease" in document.get("deadlines", ()):
-        durations["deadlines"] = MappingProxyType(
-            {**document["deadlines"], "lease": duration(document["deadlines"]["lease"])}
-        )
+    lease = document.get("deadlines", {}).get("lease")
+    if isinstance(lease, str):
+        durations["deadlines"] = MappingProxyType({**document["deadlines"], "lease": duration(lease)})
     off = tuple({**row, "until": datetime.fromisoformat(row["until"])} for row in document.get("checks_off", ()))
     return MappingProxyType({**document, **durations, "checks_off": off})
 

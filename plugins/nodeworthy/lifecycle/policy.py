@@ -19,10 +19,14 @@ from nodeworthy.lifecycle.brake import BrakeRules
 from nodeworthy.lifecycle.budget import Budgets
 from nodeworthy.lifecycle.document import duration
 from nodeworthy.lifecycle.policy_error import Place, PolicyError
+from nodeworthy.lifecycle.rows import Deadline
 from nodeworthy.lifecycle.windows import Calendar
 
 INHERITED: Final = ("budgets", "brake", "windows", "approvals", "deadlines")
 """Sections that a pool's file may leave out: it then has those of `default.yaml`."""
+
+LEASE: Final = "lease"
+"""Among a policy's deadlines: how long a lease lives without a heartbeat."""
 
 
 class Mode(StrEnum):
@@ -101,8 +105,8 @@ class Policy:
     """None never trips; the shipped default has one."""
     calendar: Calendar = field(default_factory=Calendar)
     approvals: Mapping[str, ApprovalRule] = field(default_factory=dict)
-    deadlines: Mapping[str, timedelta] = field(default_factory=dict)
-    """By milestone, where this pool's differs from the lifecycle's, and `lease` for a lease without a heartbeat."""
+    deadlines: Mapping[str, Deadline] = field(default_factory=dict)
+    """By milestone, where this pool's differs from the lifecycle's."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Policy:
@@ -117,7 +121,11 @@ class Policy:
             approvals={
                 name: _rule(row, ("approvals", name), document) for name, row in document.get("approvals", {}).items()
             },
-            deadlines={name: _time(text, ("deadlines", name)) for name, text in document.get("deadlines", {}).items()},
+            deadlines={
+                name: _deadline(value, ("deadlines", name))
+                for name, value in document.get("deadlines", {}).items()
+                if name != LEASE
+            },
         )
 
     def mode(self, action: Action) -> Mode:
@@ -166,6 +174,14 @@ def _rule(row: Mapping[str, Any], place: Place, document: Mapping[str, Any]) -> 
     if not rule.roles and len(set(rule.people)) < rule.answers:
         raise PolicyError(f"{rule.answers} different people must answer and {len(set(rule.people))} may", place)
     return rule
+
+
+def _deadline(value: object, place: Place) -> Deadline:
+    if not isinstance(value, Mapping):
+        return Deadline(_time(value, place))
+    default = value.get("default")
+    per_sku = {sku: _time(text, (*place, "skus", sku)) for sku, text in value.get("skus", {}).items()}
+    return Deadline(None if default is None else _time(default, (*place, "default")), per_sku)
 
 
 def _time(value: object, place: Place) -> timedelta:

@@ -72,6 +72,14 @@ class Deadline:
         """Return the time that nodes of this SKU get."""
         return self.per_sku.get(sku, self.default)
 
+    def overridden(self, by: Deadline | None) -> Deadline:
+        """Return this deadline as a pool has it: its time for all SKUs replaces every other, one for a SKU that."""
+        if by is None:
+            return self
+        if by.default is not None:
+            return Deadline(by.default, by.per_sku, self.because)
+        return Deadline(self.default, {**self.per_sku, **by.per_sku}, self.because)
+
 
 @dataclass(frozen=True, slots=True)
 class Milestone:

@@ -60,13 +60,16 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """All nodes of a milestone, or those of one SKU, that reached it at or before `before`."""
+    """All nodes of a milestone, or those of one SKU or pool, that reached it at or before `before`."""
 
     milestone: str
     before: datetime
     sku: str = ""
     other_than: frozenset[str] = frozenset()
     """SKUs that have limits of their own."""
+    pool: str = ""
+    other_pools: frozenset[str] = frozenset()
+    """Pools that have limits of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Overdue:
     name: str
     serial: str
     sku: str
+    pool: str
     milestone: str
     since: datetime
     holder: str

@@ -8,10 +8,13 @@ approval and what a guard refuses becomes a notice that says so.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from nodeworthy.errors import Refused
-from nodeworthy.lifecycle.rows import TELL_OPERATOR, Milestone
+from nodeworthy.lifecycle.policy import Policy
+from nodeworthy.lifecycle.rows import TELL_OPERATOR, Deadline, Milestone
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.lifecycle.upkeep import Limit, Notice, Overdue, Report
 from nodeworthy.procedures.upkeep import House
@@ -23,14 +26,16 @@ def deadlines(house: House) -> str:
     """Lead every overdue node to its next step; return one line. Re-entrant."""
     lifecycle = house.work.library.lifecycle()
     milestones = {row.name: row for row in lifecycle.milestones}
-    overdue = house.upkeep.overdue(limits(lifecycle, house))
+    policies = _policies(house)
+    overdue = house.upkeep.overdue(limits(lifecycle, policies, house.work.clock.now()))
     counts: Counter[str] = Counter()
     told: list[Notice] = []
     for one in overdue:
         milestone = milestones[one.milestone]
         row = lifecycle.transition(milestone.name, milestone.at_deadline)
         # A step with guards is voluntary; one without is a fact about the node.
-        sentence = _lead_on(house, one, milestone, "sweep" if row is not None and row.guards else "fault")
+        kind = "sweep" if row is not None and row.guards else "fault"
+        sentence = _lead_on(house, _stands(one, milestone, policies), (one, milestone), kind)
         counts["told" if sentence else "led on"] += 1
         if sentence:
             told.append(Notice(NOTICE, f"{one.serial}:{one.milestone}:{one.since:%Y%m%dT%H%M%S}", sentence, one.name))
@@ -44,26 +49,44 @@ def deadlines(house: House) -> str:
     )
 
 
-def limits(lifecycle: Lifecycle, house: House) -> tuple[Limit, ...]:
-    """Return the limit of every milestone that has one, and of every SKU that has its own."""
-    now = house.work.clock.now()
+def limits(lifecycle: Lifecycle, policies: Mapping[str, Policy], now: datetime) -> tuple[Limit, ...]:
+    """Return the limits of every milestone: the lifecycle's, and in their place those of each pool that has its own."""
     found: list[Limit] = []
     for row in lifecycle.milestones:
-        own = frozenset(row.deadline.per_sku)
-        found.extend(Limit(row.name, now - time, sku) for sku, time in row.deadline.per_sku.items())
-        if row.deadline.default is not None:
-            found.append(Limit(row.name, now - row.deadline.default, other_than=own))
+        own = {pool: policy.deadlines[row.name] for pool, policy in policies.items() if row.name in policy.deadlines}
+        every = Limit(row.name, now, other_pools=frozenset(own))
+        found.extend(_by_sku(every, row.deadline))
+        for pool, deadline in own.items():
+            found.extend(_by_sku(Limit(row.name, now, pool=pool), row.deadline.overridden(deadline)))
     return tuple(found)
 
 
-def _lead_on(house: House, one: Overdue, milestone: Milestone, kind: str) -> str:
-    """Take the next step; return what a person must know instead, empty when it was taken."""
-    limit = milestone.deadline.of(one.sku)
+def _by_sku(limit: Limit, deadline: Deadline) -> Iterator[Limit]:
+    """Yield a limit for every SKU with a time of its own, and one for all others."""
+    for sku, time in deadline.per_sku.items():
+        yield replace(limit, before=limit.before - time, sku=sku)
+    if deadline.default is not None:
+        yield replace(limit, before=limit.before - deadline.default, other_than=frozenset(deadline.per_sku))
+
+
+def _policies(house: House) -> Mapping[str, Policy]:
+    return {pool: Policy.from_document(house.work.library.policy(pool)) for pool in house.upkeep.pools()}
+
+
+def _stands(one: Overdue, milestone: Milestone, policies: Mapping[str, Policy]) -> str:
+    """Return where an overdue node stands since when, and what it was allowed."""
+    policy = policies.get(one.pool)
+    limit = milestone.deadline.overridden(policy.deadlines.get(milestone.name) if policy else None).of(one.sku)
     assert limit is not None
-    stands = f"{one.name} has been {one.milestone} since {one.since:%Y-%m-%d %H:%M} UTC, longer than {_words(limit)}"
+    return f"{one.name} has been {one.milestone} since {one.since:%Y-%m-%d %H:%M} UTC, longer than {_words(limit)}"
+
+
+def _lead_on(house: House, stands: str, who: tuple[Overdue, Milestone], kind: str) -> str:
+    """Take the next step; return what a person must know instead, empty when it was taken."""
+    one, milestone = who
     if milestone.at_deadline == TELL_OPERATOR:
-        who = f"{one.holder} works on it" if one.holder else "nobody works on it"
-        return f"{stands}, and {who}: look at its last run, then run it again, repair it or retire it."
+        holder = f"{one.holder} works on it" if one.holder else "nobody works on it"
+        return f"{stands}, and {holder}: look at its last run, then run it again, repair it or retire it."
     report = Report(
         node=one.name,
         event=milestone.at_deadline,

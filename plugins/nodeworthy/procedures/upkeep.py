@@ -24,6 +24,9 @@ class Upkeep(Protocol):
     def standings(self) -> tuple[Standing, ...]:
         """Return every node that has left its first milestone, by name."""
 
+    def pools(self) -> tuple[str, ...]:
+        """Return the names of all pools that have a node, ordered."""
+
     def overdue(self, limits: Sequence[Limit]) -> tuple[Overdue, ...]:
         """Return the nodes beyond these limits, by name."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from nodeworthy.adapters.library_yaml import YamlLibrary
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.records import Hold
@@ -18,6 +21,7 @@ from nodeworthy.procedures.verify import verify
 from tests.contract.housekeeping.conftest import Keeper
 from tests.contract.ledger.support import judgement, node, qualification
 from tests.contract.ledger.test_parts import fails
+from tests.doubles.bench import INCLUDE
 
 FIVE_MINUTES = timedelta(minutes=5)
 
@@ -39,6 +43,31 @@ def test_a_deadline_takes_its_next_step_once(keeper: Keeper) -> None:
     assert keeper.bench.milestone() == "quarantined"
     assert "longer than 2 days" in keeper.bench.reason()
     assert deadlines(keeper.house(run="housekeeping/2")).startswith("0 nodes")
+
+
+def test_a_pools_own_deadline_acts_in_place_of_the_lifecycles(keeper: Keeper, tmp_path: Path) -> None:
+    """Pool `pool-a` gives `validation_booted` six hours, its big SKU three days; other pools keep two days."""
+    include = Path(shutil.copytree(INCLUDE, tmp_path / "include"))
+    text = (include / "policies" / "default.yaml").read_text().replace("pool: default", "pool: pool-a")
+    own = "  validation_booted: {default: PT6H, skus: {h200-sxm-8: P3D}}\n"
+    (include / "policies" / "pool-a.yaml").write_text(text + own)
+    keeper.library = YamlLibrary(include)
+    keeper.bench.ledger.import_fleet([node("n2", sku="h200-sxm-8"), node("n3", pool="pool-b")])
+    for name in ("n1", "n2", "n3"):
+        free(keeper, "validation_booted", name)
+    keeper.pass_(hours=6)
+    assert deadlines(keeper.house()).startswith("1 nodes are beyond a deadline: 1 led to their next step")
+    assert "longer than 6 hours" in keeper.bench.reason("n1")
+    keeper.pass_(hours=42)
+    deadlines(keeper.house())
+    assert [keeper.bench.milestone(name) for name in ("n1", "n2", "n3")] == [
+        "quarantined",
+        "validation_booted",
+        "quarantined",
+    ]
+    keeper.pass_(days=1)
+    deadlines(keeper.house())
+    assert "longer than 3 days" in keeper.bench.reason("n2")
 
 
 def test_a_deadline_that_only_a_person_can_answer_is_told_once(keeper: Keeper) -> None:

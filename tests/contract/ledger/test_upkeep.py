@@ -120,6 +120,13 @@ def test_overdue_nodes_are_found_by_sku(bench: Bench) -> None:
     ]
     assert [one.name for one in bench.ledger.overdue(limits)] == ["a1"]
     assert [one.name for one in bench.ledger.overdue([Limit("declared", START)])] == ["a1", "b1"]
+    assert [one.name for one in bench.ledger.overdue([Limit("declared", START, pool="pool-a")])] == ["a1", "b1"]
+    elsewhere = [
+        Limit("declared", START, pool="pool-b"),
+        Limit("declared", START, other_pools=frozenset({"pool-a"})),
+    ]
+    assert bench.ledger.overdue(elsewhere) == ()
+    assert bench.ledger.pools() == ("pool-a",)
 
 
 def test_a_dead_lease_is_ended_once_and_a_living_one_never(bench: Bench) -> None:

@@ -13,6 +13,7 @@ from nodeworthy.errors import Permanent
 from nodeworthy.lifecycle.budget import Dimension, Limit
 from nodeworthy.lifecycle.policy import Action, Mode, Policy
 from nodeworthy.lifecycle.policy_error import PolicyError
+from nodeworthy.lifecycle.rows import Deadline
 
 INCLUDE = Path(__file__).parents[3] / "include"
 
@@ -62,7 +63,32 @@ def test_a_pool_inherits_the_sections_that_it_leaves_out(include: Path) -> None:
     policy = Policy.from_document(YamlLibrary(include).policy("lab"))
     assert policy.budgets.limits == {Dimension.POOL: Limit(nodes=3)}
     assert policy.brake == shipped().brake
-    assert policy.deadlines == {"lease": timedelta(minutes=30)}
+    assert YamlLibrary(include).policy("lab")["deadlines"]["lease"] == timedelta(minutes=30)
+
+
+def test_a_pool_names_only_the_deadlines_in_which_it_differs(include: Path) -> None:
+    """The lease's life and the other milestones stay as `default.yaml` has them; a SKU may have its own time."""
+    default = include / "policies" / "default.yaml"
+    default.write_text(default.read_text() + "  verified: P4D\n")
+    path = include / "policies" / "lab.yaml"
+    path.write_text(path.read_text() + "deadlines:\n  standby: {default: P9D, skus: {h200-sxm-8: P3D}}\n")
+    document = YamlLibrary(include).policy("lab")
+    policy = Policy.from_document(document)
+    assert document["deadlines"]["lease"] == timedelta(minutes=30)
+    assert policy.deadlines == {
+        "verified": Deadline(timedelta(days=4)),
+        "standby": Deadline(timedelta(days=9), {"h200-sxm-8": timedelta(days=3)}),
+    }
+
+
+def test_a_pools_time_goes_before_the_lifecycles() -> None:
+    """For all SKUs it replaces every other time, for one SKU only that one's."""
+    day = timedelta(days=1)
+    table = Deadline(2 * day, {"big": 5 * day})
+    assert [table.overridden(Deadline(day)).of(sku) for sku in ("big", "small")] == [day, day]
+    one = table.overridden(Deadline(None, {"small": 9 * day}))
+    assert [one.of(sku) for sku in ("big", "small", "other")] == [5 * day, 9 * day, 2 * day]
+    assert table.overridden(None) is table
 
 
 def test_two_people_answer_where_the_rule_says_so() -> None:
@@ -82,6 +108,9 @@ APPENDED = (
     ("approvals:\n  rma:\n    answers: 2", 2, "nobody may answer"),
     ("approvals:\n  rma: {people: [ada], answers: 2}", 1, "2 different people must answer and 1 may"),
     ("deadlines: {drained: PT0S}", 0, "PT0S"),
+    ("deadlines:\n  lease: PT1H\n  drainned: P1D", 2, "there is no milestone `drainned` to have a deadline"),
+    ("deadlines: {retired: P1D}", 0, "there is no milestone `retired` to have a deadline"),
+    ("deadlines:\n  drained:\n    skus: {h999: P1D}", 2, "there is no SKU `h999`"),
     (
         "brake:\n  {window: PT1H, gpu_days_per_fault: 9, gpus_per_node: 8, tolerated_factor: 4, at_least: 3,\n"
         "   false_trips_per_month: 0.01, clear_after: PT4H, together: PT2H}",

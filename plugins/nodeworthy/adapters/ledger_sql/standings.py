@@ -50,6 +50,11 @@ class Standings(Store):
                 if row.serial in newest
             )
 
+    def pools(self) -> tuple[str, ...]:
+        """Return the names of all pools that have a node, ordered."""
+        with self._reading() as connection:
+            return tuple(sorted(connection.scalars(sa.select(schema.nodes.c.pool).distinct())))
+
     def overdue(self, limits: Sequence[Limit]) -> tuple[Overdue, ...]:
         """Return the nodes beyond these limits, by name."""
         if not limits:
@@ -57,7 +62,8 @@ class Standings(Store):
         table = schema.nodes
         with self._reading() as connection:
             held = self._held(connection)
-            query = sa.select(table.c.name, table.c.serial, table.c.sku, table.c.milestone, table.c.since)
+            named = (table.c.name, table.c.serial, table.c.sku, table.c.pool)
+            query = sa.select(*named, table.c.milestone, table.c.since)
             rows = connection.execute(query.where(sa.or_(*(_beyond(one) for one in limits))).order_by(table.c.name))
             return tuple(Overdue(*row, held.get(row.serial, "")) for row in rows)
 
@@ -75,6 +81,10 @@ def _beyond(limit: Limit) -> sa.ColumnElement[bool]:
         terms.append(table.c.sku == limit.sku)
     elif limit.other_than:
         terms.append(table.c.sku.not_in(sorted(limit.other_than)))
+    if limit.pool:
+        terms.append(table.c.pool == limit.pool)
+    elif limit.other_pools:
+        terms.append(table.c.pool.not_in(sorted(limit.other_pools)))
     return sa.and_(*terms)
 
 
