@@ -136,6 +136,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "tool-crash": _tool("crash"),
     "tool-truncated": _tool("truncate"),
     "tool-garbage": _tool("garbage"),
+    "check-broken": lambda view, set_: view["tool_faults"].update({set_["check"]: set_["how"]}),
     "dcgm-fail": _dcgm_fail,
     "tpm-stale-quote": _tpm("stale-quote"),
     "tpm-wrong-key": _tpm("wrong-key"),

@@ -60,7 +60,7 @@ def node_folder(tmp_path: Path) -> Path:
 def run_probe(tmp_path: Path, node_folder: Path) -> RunProbe:
     """Run the probe on a view and a plan."""
 
-    def run(view: dict[str, Any] | None = None, plan: dict[str, Any] | None = None) -> ProbeRun:
+    def run(view: dict[str, Any] | None = None, plan: dict[str, Any] | None = None, **more: str) -> ProbeRun:
         view_path = node_views.write_node(node_folder, view or node_views.view())
         output = tmp_path / "xcom"
         environment = {
@@ -68,6 +68,7 @@ def run_probe(tmp_path: Path, node_folder: Path) -> RunProbe:
             "NODEWORTHY_LAB_VIEW": str(view_path),
             "NODEWORTHY_OUTPUT": str(output),
             "NODEWORTHY_PLAN": json.dumps(plan or node_views.plan()),
+            **more,
         }
         command = [sys.executable, "-I", str(IMAGE / "enter.py")]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
