@@ -233,6 +233,16 @@ def _bmc_credentials() -> tuple[str, str]:
 @cache
 def wiring() -> Wiring:
     """Return this process's adapters."""
+    return _wired()
+
+
+def read_ahead() -> None:
+    """Read and check the files of `include/`, so that processes forked from this one read only what changed since."""
+    # Adapters of its own: those of `wiring()` would be inherited too, and with them what they made of the files.
+    _wired().files.read_all()
+
+
+def _wired() -> Wiring:
     from nodeworthy.adapters.clock_system import SystemClock
 
     return Wiring(SystemClock())

@@ -7,7 +7,8 @@ is refused. The door to yaml and jsonschema is `library_yaml_files`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ class YamlLibrary:
         self._folder = folder
         self._schemas = folder / "schemas"
         self._lifecycle = lifecycle
-        # One cache per library and reader: files do not change under a running process.
+        # One cache per library and reader: what a process has made of a file stays the same for its life.
         self.lifecycle = cache(self._read_lifecycle)
         self.sku = cache(self._read_sku)
         self.firmware_set = cache(self._read_firmware_set)
@@ -58,6 +59,22 @@ class YamlLibrary:
     def suite_names(self) -> tuple[str, ...]:
         """Return the names of all suites, in order."""
         return tuple(sorted(path.stem for path in (self._folder / "suites").glob("*.json")))
+
+    def read_all(self) -> None:
+        """Read every file once; what is broken is left to whoever needs it and gets its sentence."""
+        with suppress(Permanent):
+            self.lifecycle()
+        readers: tuple[tuple[Callable[[str], object], str, str], ...] = (
+            (self.sku, "skus", ".yaml"),
+            (self.baselines, "skus", ".yaml"),
+            (self.firmware_set, "skus/firmware", ".yaml"),
+            (self.suite, "suites", ".json"),
+            (self.policy, "policies", ".yaml"),
+        )
+        for reader, kind, suffix in readers:
+            for file in sorted((self._folder / kind).glob(f"*{suffix}")):
+                with suppress(Permanent):
+                    reader(file.stem)
 
     def _read_lifecycle(self) -> Lifecycle:
         path = self._path("lifecycle", self._lifecycle, ".yaml")

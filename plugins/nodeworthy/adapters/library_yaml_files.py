@@ -35,8 +35,36 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+Stamp = tuple[int, int, int]
+"""What changes when a file is written again: its inode, its size and its time in nanoseconds."""
+
+_read: dict[tuple[Path, str], tuple[tuple[Stamp | None, Stamp | None], Any]] = {}
+"""Checked documents by path and schema. A forked task inherits those that the scheduler has read."""
+
+
 def read(path: Path, schemas: Path | None, schema: str = "") -> Any:
-    """Return the checked document of a file. Raises Permanent with file and line when it is missing or broken."""
+    """Return the checked document of a file, read again only when it or its schema was written since; do not change it.
+
+    Raises Permanent with file and line when it is missing or broken.
+    """
+    against = schemas / f"{schema}.json" if schemas is not None and schema else None
+    stamps = (_stamp(path), _stamp(against) if against else None)
+    known = _read.get((path, str(against)))
+    if known is None or known[0] != stamps:
+        known = (stamps, _read_now(path, schemas, schema))
+        _read[path, str(against)] = known
+    return known[1]
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns
+
+
+def _read_now(path: Path, schemas: Path | None, schema: str) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -64,7 +92,7 @@ def parse(text: str, path: Path, schemas: Path | None, schema: str = "") -> Any:
 
 def problem_of(document: Any, schema: Path) -> ValidationError | None:
     """Return what is most wrong with a document; None when it fits its schema."""
-    found: ValidationError | None = best_match(_validator(schema).iter_errors(document))
+    found: ValidationError | None = best_match(_validator(schema, _stamp(schema)).iter_errors(document))
     return found
 
 
@@ -137,5 +165,5 @@ def _refuse_twice(node: Any, path: Path) -> None:
 
 
 @cache
-def _validator(schema: Path) -> Draft202012Validator:
+def _validator(schema: Path, _written: Stamp | None) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
