@@ -135,6 +135,7 @@ def _test(outcome: Outcome, raw: bytes) -> dict[str, Any]:
         "exit_code": outcome.exit_code,
         "duration_seconds": outcome.duration_seconds,
         "reason": outcome.reason,
+        **({"second_try": [again.as_json() for again in outcome.second_try]} if outcome.second_try else {}),
         "raw": {
             "file": _raw_name(outcome),
             "sha256": hashlib.sha256(raw).hexdigest(),

@@ -25,6 +25,22 @@ class PlanRefused(Exception):
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What the plan says of one figure: what a count must be, or how narrowly a limit can be missed.
+
+    A figure beyond ``limit`` but not beyond ``last`` is a near miss.
+    """
+
+    metric: str
+    statistic: str
+    unit: str
+    equals: float | None = None
+    beyond: str = ""
+    limit: float = 0.0
+    last: float = 0.0
+
+
+@dataclass(frozen=True)
 class TestSpec:
     """One tool to run, with its time limit."""
 
@@ -38,6 +54,7 @@ class TestSpec:
     parameters: Mapping[str, Any]
     repeats: int = 1
     retry: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,10 +146,28 @@ def _test(entry: Any) -> TestSpec:
     return TestSpec(name, tool, tuple(arguments), float(timeout), environment, parameters, *_how_often(entry, name))
 
 
-def _how_often(entry: dict[str, Any], name: str) -> tuple[int, tuple[str, ...]]:
+def _how_often(entry: dict[str, Any], name: str) -> tuple[int, tuple[str, ...], tuple[Limit, ...]]:
     repeats, retry = entry.get("repeats", 1), entry.get("retry", [])
     if isinstance(repeats, bool) or not isinstance(repeats, int) or not 1 <= repeats <= 100:
         raise PlanRefused(f"The repeats of {name} must be a number from 1 to 100.")
     if not isinstance(retry, list) or not all(word in _RETRIED for word in retry):
         raise PlanRefused(f"The retry of {name} must name {', '.join(_RETRIED)}, or nothing.")
-    return repeats, tuple(retry)
+    limits = entry.get("limits", [])
+    if not isinstance(limits, list):
+        raise PlanRefused(f"The limits of {name} must be a list.")
+    return repeats, tuple(retry), tuple(_limit(row, name) for row in limits)
+
+
+def _limit(row: Any, name: str) -> Limit:
+    figures = ("equals",) if isinstance(row, dict) and "equals" in row else ("limit", "last")
+    if not isinstance(row, dict) or any(
+        isinstance(row.get(key), bool) or not isinstance(row.get(key), int | float) for key in figures
+    ):
+        raise PlanRefused(f"A limit of {name} must hold the number `equals`, or the numbers `limit` and `last`.")
+    metric, statistic, unit = (_field(row, word, str) for word in ("metric", "statistic", "unit"))
+    if figures == ("equals",):
+        return Limit(metric, statistic, unit, equals=float(row["equals"]))
+    if row.get("beyond") not in ("below", "above"):
+        raise PlanRefused(f"A limit of {name} must say `below` or `above`.")
+    edges = {"limit": float(row["limit"]), "last": float(row["last"])}
+    return Limit(metric, statistic, unit, beyond=row["beyond"], **edges)

@@ -8,7 +8,7 @@ and not a gap.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -63,6 +63,22 @@ class Measurement:
             "transport": self.transport,
             **({"runs": list(self.runs)} if self.runs else {}),
         }
+
+
+@dataclass(frozen=True)
+class SecondTry:
+    """A figure just beyond its limit: what the first try read, and the second, which counts."""
+
+    component: str
+    metric: str
+    statistic: str
+    unit: str
+    first: float
+    second: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as the result document writes it."""
+        return asdict(self)
 
 
 def missing(component: str, metric: str, unit: str, **details: Any) -> Measurement:

@@ -21,7 +21,7 @@ from .process import ToolRun, run_tool
 from .readings import attestation, bandwidth, cabling, collective, devices, gpu_diag, gpu_identity, host, kernel
 from .readings import own_check as own_check_reading
 from .readings.context import Context, Interpreter
-from .records import Execution, Reading
+from .records import Execution, Reading, SecondTry
 from .repeats import carried_out
 
 _INTERPRETERS: dict[str, Interpreter] = {
@@ -54,6 +54,7 @@ class Outcome:
     reason: str | None
     raw: bytes
     reading: Reading
+    second_try: tuple[SecondTry, ...] = ()
 
 
 @dataclass

@@ -19,6 +19,18 @@ _STATUSES = {status.value: status for status in MeasurementStatus}
 
 
 @dataclass(frozen=True, slots=True)
+class SecondTry:
+    """One figure that was just beyond its limit: what the first try read and what the second, which counts."""
+
+    component: str
+    metric: str
+    statistic: str
+    unit: str
+    first: float
+    second: float
+
+
+@dataclass(frozen=True, slots=True)
 class TestRun:
     """How one test was executed: the probe's word for it, its exit code, and why it did not complete."""
 
@@ -34,6 +46,8 @@ class TestRun:
     exit_code: int | None
     reason: str
     raw: Mapping[str, Any]
+    second_try: tuple[SecondTry, ...] = ()
+    """Figures that were just beyond a limit, for which the test was carried out once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +127,17 @@ def _test(row: Mapping[str, Any]) -> TestRun:
         exit_code=code if isinstance(code, int) else None,
         reason=str(row.get("reason") or ""),
         raw=dict(row.get("raw") or {}),
+        second_try=tuple(
+            SecondTry(
+                component=str(again["component"]),
+                metric=str(again["metric"]),
+                statistic=str(again["statistic"]),
+                unit=str(again["unit"]),
+                first=float(again["first"]),
+                second=float(again["second"]),
+            )
+            for again in row.get("second_try") or ()
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import EvidencePage, Work
 from nodeworthy.procedures.segments import PLAN
+from nodeworthy.qualification.near_miss import told_limits
 from nodeworthy.qualification.plans import plan_document
 from nodeworthy.qualification.written import (
     Basis,
@@ -100,6 +101,7 @@ def _plan(judged: Judged, lease: Lease, work: Work) -> bytes:
         judged.basis.suite,
         judged.basis.sku,
         judged.judgement.scope,
+        limits=told_limits(judged.basis.suite, judged.basis.sku, judged.judgement.scope, judged.basis.baselines),
         node=judged.stored.node,
         serial=judged.basis.serial,
         episode=judged.stored.episode,

@@ -23,6 +23,7 @@ from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
 from nodeworthy.procedures.progress import begin, record_of
 from nodeworthy.procedures.reset import RESET
 from nodeworthy.procedures.segments import PLAN, home, number_of, soaked, stands_to_be_tested
+from nodeworthy.qualification.near_miss import told_limits
 from nodeworthy.qualification.own_checks import said_off, switched_off
 from nodeworthy.qualification.plans import plan_document
 
@@ -93,6 +94,7 @@ def test_plan(lease: Lease, node: FleetNode, work: Work, wanted: Wanted) -> dict
         scope,
         off,
         segment,
+        told_limits(asked, case.sku, scope, work.library.baselines(case.sku.name)),
         node=node.name,
         serial=node.serial,
         episode=lease.episode,

@@ -7,7 +7,7 @@ firmware set alone is therefore worked out once per kind of node, and each node'
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -98,19 +98,19 @@ def _columns(context: Context, simulated: bool) -> list[Column]:
 
 
 def _column(context: Context, test: TestSpec, spec: MetricSpec, simulated: bool) -> Column:
-    baseline, note = _baseline(context, test, spec, simulated)
-    demanded = _demanded(spec, context.sku)
+    baseline, note = baseline_of(context.baselines, context.firmware_set, test, spec, simulated=simulated)
+    components_asked = demanded(spec, context.sku)
     reference = baseline.reference if baseline is not None else None
     return Column(
         test=test,
         spec=spec,
-        demanded=demanded,
+        demanded=components_asked,
         parameters=parameters(spec.parameters, spec.parameters),
         baseline=baseline,
         note=note,
         named=f"{baseline.sku} v{baseline.version}" if baseline else None,
         limits=_limits(baseline),
-        reference_low=-UNLIMITED if reference is None else reference.low(len(demanded)),
+        reference_low=-UNLIMITED if reference is None else reference.low(len(components_asked)),
         transports=tuple(context.sku.transports.get(word, word) for word in test.transport),
     )
 
@@ -131,19 +131,21 @@ def _of_gpus(per: Per, gpus: int) -> tuple[str, ...]:
     return tuple(f"gpu/{one}-gpu/{other}" for one in range(gpus) for other in range(gpus) if one != other)
 
 
-def _demanded(spec: MetricSpec, sku: Sku) -> tuple[str, ...]:
+def demanded(spec: MetricSpec, sku: Sku) -> tuple[str, ...]:
     """Return the components that must have a row; a kind of which the SKU names none is one row that cannot be met."""
     found = components(spec.per, sku.gpus, sku.devices)
     return found or (f"{spec.per}/none named by the SKU",)
 
 
-def _baseline(context: Context, test: TestSpec, spec: MetricSpec, simulated: bool) -> tuple[Baseline | None, str]:
+def baseline_of(
+    baselines: Iterable[Baseline], firmware_set: str, test: TestSpec, spec: MetricSpec, *, simulated: bool
+) -> tuple[Baseline | None, str]:
     """Return the baseline of exactly this key, or why there is none: the virtual fleet's judges no real hardware."""
-    for baseline in context.baselines:
+    for baseline in baselines:
         same = (baseline.test, baseline.metric, baseline.statistic) == (test.test, spec.metric, spec.statistic)
         if not same or dict(baseline.parameters) != dict(spec.parameters) or baseline.unit != spec.unit:
             continue
-        if baseline.firmware_set not in ("*", context.firmware_set):
+        if baseline.firmware_set not in ("*", firmware_set):
             continue
         reference = baseline.reference
         if reference is not None and reference.simulated and not simulated:

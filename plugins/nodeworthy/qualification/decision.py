@@ -15,6 +15,7 @@ from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.results import Result, read_result
 from nodeworthy.evidence.verdicts import Judgement, Reason, Remark, Verdict
 from nodeworthy.qualification.frame import Row
+from nodeworthy.qualification.near_miss import passed_on_second_try
 from nodeworthy.qualification.own_history import History, drifts, parts_of, said_remarks
 from nodeworthy.qualification.sentences import Failure, judged_sentence, passed_sentence, reason_of
 from nodeworthy.qualification.suites import Check, Suite
@@ -62,7 +63,7 @@ def decide(case: Case) -> Judgement:
         sentence = passed_sentence(case.stored, case.suite, case.rows)
     else:
         sentence = judged_sentence(case.stored.node, [reason for reason in reasons if reason.verdict is verdict])
-    remarks = _remarks(case, failures)
+    remarks = _remarks(case, result, failures)
     return Judgement(
         node=case.stored.node,
         scope=case.stored.scope,
@@ -75,10 +76,9 @@ def decide(case: Case) -> Judgement:
     )
 
 
-def _remarks(case: Case, failures: Sequence[Failure]) -> tuple[Remark, ...]:
+def _remarks(case: Case, result: Result, failures: Sequence[Failure]) -> tuple[Remark, ...]:
     """Return what was noticed beside the reasons; a figure that is a reason already is not noticed once more."""
-    if case.history is None:
-        return ()
+    parts = parts_of(case.stored.document)
     unfit = {failure.row.test for failure in failures if failure.verdict in UNFIT}
     told = {(failure.row.test, failure.row.component) for failure in failures}
     rows = [
@@ -86,7 +86,8 @@ def _remarks(case: Case, failures: Sequence[Failure]) -> tuple[Remark, ...]:
         for row in case.rows
         if row.test not in unfit and (row.test, row.component) not in told and not _is_explained(case.suite, row)
     ]
-    return drifts(rows, case.history, parts_of(case.stored.document))
+    again = passed_on_second_try(result, rows, frozenset(told), parts)
+    return (*again, *(drifts(rows, case.history, parts) if case.history is not None else ()))
 
 
 def _failures(case: Case) -> list[Failure]:

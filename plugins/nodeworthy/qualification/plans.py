@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.qualification.near_miss import Limits
 from nodeworthy.qualification.own_checks import SwitchedOff
 from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suites import Suite, TestSpec
@@ -32,11 +33,13 @@ def plan_document(
     scope: Scope,
     off: Sequence[SwitchedOff] = (),
     segment: int = 1,
+    limits: Limits | None = None,
     **addressee: Unpack[Addressee],
 ) -> dict[str, Any]:
     """Return a `nodeworthy.plan/1` document. `{gpus}`, `{nics}`, `{drives}` become what the SKU names.
 
-    A suite of several segments gets one plan for each; `segment` counts from 1.
+    A suite of several segments gets one plan for each; `segment` counts from 1. `limits` are what the probe is told of
+    them.
     """
     return {
         "schema": PLAN_SCHEMA,
@@ -46,14 +49,17 @@ def plan_document(
         **({"switched_off": [one.document() for one in off]} if off else {}),
         **({"segment": {"number": segment, "of": suite.segments}} if suite.segments > 1 else {}),
         "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},
-        "tests": [_test(test, sku) for test in suite.without([one.test for one in off]).for_scope(scope)],
+        "tests": [
+            _test(test, sku, (limits or {}).get(test.test, ()))
+            for test in suite.without([one.test for one in off]).for_scope(scope)
+        ],
     }
 
 
-def _test(test: TestSpec, sku: Sku) -> dict[str, Any]:
+def _test(test: TestSpec, sku: Sku, limits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     words = {"{gpus}": str(sku.gpus), **{f"{{{kind}s}}": ",".join(names) for kind, names in sku.devices.items()}}
     extra = {"repeats": test.repeats if test.repeats > 1 else 0, "retry": list(test.retry), "image": test.image}
-    extra |= {"needs": list(test.needs)}
+    extra |= {"needs": list(test.needs), "limits": [dict(row) for row in limits]}
     return {
         **{key: value for key, value in extra.items() if value},
         "test": test.test,

@@ -60,7 +60,7 @@ def reason_of(failures: Sequence[Failure], result: Result) -> Reason:
     """Return the reason of one group of failures; the first and worst speaks for all."""
     worst = min(failures, key=lambda failure: (_shortfall(failure.row), failure.row.row))
     expected, seen, cause = _said(worst, failures, result)
-    sentence = f"{cause}{_and_others(worst, failures)}"
+    sentence = f"{cause}{_on_second_try(worst.row, result)}{_and_others(worst, failures)}"
     action = _action(worst)
     return Reason(
         verdict=worst.verdict,
@@ -72,6 +72,15 @@ def reason_of(failures: Sequence[Failure], result: Result) -> Reason:
         unit=worst.row.expected_unit,
         sentence=f"{sentence}: {action}" if action else sentence,
     )
+
+
+def _on_second_try(row: Row, result: Result) -> str:
+    run = result.tests.get(row.test)
+    key = (row.component, row.metric, row.statistic)
+    for again in run.second_try if run is not None else ():
+        if (again.component, again.metric, again.statistic) == key:
+            return f" on the second try, after {_figure(again.first)} on the first"
+    return ""
 
 
 def _action(worst: Failure) -> str:

@@ -25,7 +25,7 @@ _KEYS = (
 )  # fmt: skip
 _TEST_KEYS = (
     "test", "tool", "arguments", "timeout_seconds", "parameters", "environment", "transport", "metrics", "scopes",
-    "usual_seconds", "repeats", "retry", "image", "needs",
+    "usual_seconds", "repeats", "retry", "near_miss_percent", "image", "needs",
 )  # fmt: skip
 _METRIC_KEYS = (
     "metric", "per", "unit", "statistic", "judged", "parameters", "derived_from", "explained_by", "headline", "action",
@@ -39,6 +39,8 @@ NEEDED_COLUMNS = ("node", "component", "metric", "value", "unit", "status")
 ROWS_PARAMETER = {"$PARAMETER": "rows"}
 LONGEST_SEGMENT = timedelta(hours=4)
 """A pod that runs longer loses too much when it is interrupted."""
+MOST_NEAR = 2.0
+"""Per cent: twice what the tools' figures vary from run to run. What misses by more is no noise."""
 _RETRIED = ("crashed", "timed-out", "unparsable")
 _LEVELS_OF_SEVERAL_NODES = ("M1", "M2", "M3")
 _FIT = frozenset({Verdict.INCOMPLETE, Verdict.NOT_RUN, Verdict.TOOL_ERROR, Verdict.INVALID})
@@ -139,6 +141,7 @@ def _test(row: Mapping[str, Any], where: str) -> TestSpec:
         usual=timedelta(seconds=optional_figure(row, "usual_seconds", here) or 0.0),
         repeats=_whole(row, "repeats", here),
         retry=_retry(row, here),
+        near_miss_percent=_near_miss(row, here),
         image=str(row.get("image", "")),
         needs=tuple(row.get("needs", ())),
     )
@@ -150,9 +153,18 @@ def _retry(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     if unknown:
         raise Permanent(
             f"{where}: retry after {', '.join(map(str, unknown))} is not offered: use {', '.join(_RETRIED)}; a figure "
-            "that is too low is never measured again until it fits."
+            "that is too low is never measured again until it fits (near_miss_percent allows one more try)."
         )
     return words
+
+
+def _near_miss(row: Mapping[str, Any], where: str) -> float | None:
+    percent = optional_figure(row, "near_miss_percent", where)
+    if percent is not None and not 0 < percent <= MOST_NEAR:
+        raise Permanent(
+            f"{where}: near_miss_percent is {percent:g}: above 0 and at most {MOST_NEAR:g}, or leave it out."
+        )
+    return percent
 
 
 def _metric(row: Mapping[str, Any], where: str) -> MetricSpec:

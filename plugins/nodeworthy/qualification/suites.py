@@ -70,7 +70,9 @@ class TestSpec:
     repeats: int = 1
     """How often the probe runs the tool; a figure is then the median of the runs, a count its worst."""
     retry: tuple[str, ...] = ()
-    """Ends of a run (`crashed`, `timed-out`, `unparsable`) after which the probe tries once more. A figure never is."""
+    """Ends of a run (`crashed`, `timed-out`, `unparsable`) after which the probe tries once more."""
+    near_miss_percent: float | None = None
+    """A figure beyond its limit by no more than this is measured once more; None where it is not."""
     needs: tuple[str, ...] = ()
     """Privileges without which the tool sees nothing: `rdma`, `drives`, `clock`; the pod says which it got and why."""
     image: str = ""
@@ -127,7 +129,10 @@ class Suite:
     def cost(self, gpus: int) -> Cost:
         """Return what one run costs on nodes of so many GPUs, usually and when every test runs into its time-out."""
         usual = sum((test.usual * test.repeats for test in self.tests), timedelta(0)) * self.segments
-        most = sum((test.timeout * test.repeats * (2 if test.retry else 1) for test in self.tests), timedelta(0))
+        most = sum(
+            (test.timeout * test.repeats * (2 if test.retry or test.near_miss_percent else 1) for test in self.tests),
+            timedelta(0),
+        )
         share = gpus * self.nodes[0] / 3600
         return Cost(
             usual, most * self.segments, usual.total_seconds() * share, most.total_seconds() * self.segments * share

@@ -72,6 +72,7 @@ def _how_often(test: TestSpec) -> dict[str, Any]:
         "usual_seconds": test.usual.total_seconds(),
         "repeats": test.repeats if test.repeats > 1 else 0,
         "retry": list(test.retry),
+        "near_miss_percent": test.near_miss_percent,
         "image": test.image,
         "needs": list(test.needs),
     }

@@ -91,10 +91,11 @@ def _suite(given: argparse.Namespace) -> None:
         figures = sum(1 for spec in test.metrics if spec.judged)
         often = f" x {test.repeats}" if test.repeats > 1 else ""
         again = f", again after {', '.join(test.retry)}" if test.retry else ""
+        near = "" if test.near_miss_percent is None else f", once more within {test.near_miss_percent:g} % of a limit"
         own = f", image {test.image}" if test.image else ""
         print(
             f"  {test.test:32} {test.tool:20} {test.usual.total_seconds():6.0f} s{often}, at most "
-            f"{test.timeout.total_seconds():.0f} s; {figures} metrics{again}{own}"
+            f"{test.timeout.total_seconds():.0f} s; {figures} metrics{again}{near}{own}"
         )
     cost = suite.cost(sku.gpus)
     print(
