@@ -14,6 +14,7 @@ from nodeworthy.evidence.inventory import Component, Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
+from nodeworthy.lifecycle.approvals import End, Request, decide
 from nodeworthy.lifecycle.budget import Absence
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal, advance
@@ -40,7 +41,10 @@ class MemoryLedger:
         self._qualifications: list[Qualification] = []
         self._certificates: dict[str, tuple[EvidenceReference, datetime]] = {}
         self._approvals: list[tuple[str, int, Answer]] = []
+        self._requests: dict[int, Request] = {}
         self._holds: list[Hold] = []
+        self.refused_answers: list[tuple[str, str, str]] = []
+        self.observed: list[tuple[str, str]] = []
         self.inventories: list[tuple[str, EvidenceReference]] = []
         self.moves: list[tuple[str, Mapping[str, Any]]] = []
         self.shown: dict[str, int] = {}
@@ -260,16 +264,58 @@ class MemoryLedger:
 
     # -- approvals and holds
 
-    def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
-        """Store an answer."""
-        self._approvals.append((lease.node, lease.episode, Answer(plan_sha256, who, answer, why)))
+    def ask(self, lease: Lease, request: Request) -> Request:
+        """Keep a request, or return the one that lives or that this run was refused."""
+        self._fence(lease)
+        newest = self._requests.get(lease.episode)
+        if newest is not None and newest.plan_sha256 == request.plan_sha256:
+            lives = newest.end is End.OPEN and newest.expires_at > self._clock.now()
+            if lives or (newest.end is End.REFUSED and newest.run == lease.run):
+                return newest
+        self._requests[lease.episode] = request
+        return request
 
-    def approval(self, node: str, episode: int, plan_sha256: str) -> tuple[str, str, str] | None:
-        """Return the answer to exactly this plan."""
-        for of, number, answer in reversed(self._approvals):
-            if (of, number, answer.plan_sha256) == (node, episode, plan_sha256):
-                return answer.who, answer.answer, answer.why
-        return None
+    def open_request(self, lease: Lease) -> Request | None:
+        """Return the request that waits."""
+        newest = self._requests.get(lease.episode)
+        return newest if newest is not None and newest.end is End.OPEN else None
+
+    def expire_request(self, lease: Lease, plan_sha256: str) -> None:
+        """End it."""
+        self._fence(lease)
+        self._requests[lease.episode] = replace(self._requests[lease.episode], end=End.EXPIRED)
+
+    def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
+        """Store an answer, and end the request that it decides."""
+        self._approvals.append((lease.node, lease.episode, Answer(plan_sha256, who, answer, why)))
+        request = self.open_request(lease)
+        if request is not None and request.plan_sha256 == plan_sha256:
+            made = decide(self.answers(lease.node, lease.episode, plan_sha256), request.answers)
+            if made is not None:
+                end = End.APPROVED if made.approved else End.REFUSED
+                self._requests[lease.episode] = replace(request, end=end)
+
+    def refuse_answer(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
+        """Remember an answer that does not count."""
+        self.refused_answers.append((who, answer, why))
+
+    def answers(self, node: str, episode: int, plan_sha256: str) -> tuple[Answer, ...]:
+        """Return the answers to exactly this plan."""
+        return tuple(
+            answer
+            for of, number, answer in self._approvals
+            if (of, number, answer.plan_sha256) == (node, episode, plan_sha256)
+        )
+
+    def observe(self, lease: Lease, action: Action, what: str) -> None:
+        """Remember what would be done, once."""
+        self._fence(lease)
+        if (action.value, what) not in self.observed:
+            self.observed.append((action.value, what))
+
+    def room(self, node: str) -> Mapping[str, int]:
+        """No budget limits anything here."""
+        return {}
 
     def hold(self, hold: Hold) -> None:
         """Hold a node."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.ports import Library
 from nodeworthy.qualification.baselines import Baseline
@@ -56,6 +57,10 @@ class LibraryInForce:
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""
         return self._files.policy(pool)
+
+    def roles(self) -> Roles:
+        """Return who may do what."""
+        return self._files.roles()
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
         """Read a fleet manifest."""

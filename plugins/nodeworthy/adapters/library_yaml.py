@@ -20,6 +20,7 @@ from nodeworthy.errors import Permanent
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.policy import INHERITED, Policy
 from nodeworthy.lifecycle.policy_error import PolicyError
+from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline, baselines_from_document, refuse_two_of_one_key
 from nodeworthy.qualification.learning import LearningRule
@@ -51,6 +52,7 @@ class YamlLibrary:
         self.checks = cache(self._read_checks)
         self.pool_policy = cache(self._read_pool_policy)
         self.statistics = cache(self._read_statistics)
+        self.roles = cache(self._read_roles)
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
         """Read a fleet manifest (YAML or CSV), anew each time: operators edit it."""
@@ -154,7 +156,9 @@ class YamlLibrary:
         if document["pool"] != pool:
             raise Permanent(f"{path}: pool is {document['pool']} and the file's name says {pool}: make them agree.")
         try:
-            self._refuse_deadlines(Policy.from_document(document))
+            policy = Policy.from_document(document)
+            self._refuse_deadlines(policy)
+            self._refuse_unknown_roles(policy)
         except PolicyError as error:
             raise Permanent(f"{path}, line {line_in(path, error.place)}: {error.sentence}.") from error
         shared = self._shared_sections(pool)
@@ -172,6 +176,21 @@ class YamlLibrary:
             for sku in deadline.per_sku:
                 if not self._path("skus", sku, ".yaml").is_file():
                     raise PolicyError(f"there is no SKU `{sku}`: correct it", ("deadlines", name, "skus", sku))
+
+    def _read_roles(self) -> Roles:
+        path = self._folder / "roles.yaml"
+        document = read(path, self._schemas, "roles-1")
+        try:
+            return Roles.from_document(document)
+        except PolicyError as error:
+            raise Permanent(f"{path}, line {line_in(path, error.place)}: {error.sentence}.") from error
+
+    def _refuse_unknown_roles(self, policy: Policy) -> None:
+        """A rule that names a role which nobody can have would leave its requests without an answer."""
+        for name, rule in policy.approvals.items():
+            unknown = sorted(set(rule.roles) - set(self.roles().permissions))
+            if unknown:
+                raise PolicyError(f"the role {unknown[0]} stands in no row of roles.yaml", ("approvals", name, "roles"))
 
     def _read_pool_policy(self, pool: str) -> Policy:
         return Policy.from_document(self.policy(pool))

@@ -14,6 +14,7 @@ from typing import Any, Final
 from nodeworthy.evidence.records import Qualification
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle import windows
+from nodeworthy.lifecycle.approvals import decide, standing
 from nodeworthy.lifecycle.brake import Incident
 from nodeworthy.lifecycle.budget import Absence, Group, no_room
 from nodeworthy.lifecycle.policy import CLASSES, Action, Mode, Policy
@@ -88,17 +89,24 @@ def admission_allowed(facts: Facts, row: Transition) -> Refusal | None:
 
 
 def plan_approved(facts: Facts, row: Transition) -> Refusal | None:
-    """The episode's plan was approved, by a person or by policy; the last answer counts.
+    """The episode's plan was approved, by policy or by as many people as the pool's rule asks; the last refusal counts.
 
     The procedure asks before it acts; this guard keeps a mistake there from becoming a milestone. A fact `plan_sha256`
-    narrows the question to exactly that plan.
+    narrows the question to exactly that plan; without it the plan that was answered last is meant.
     """
-    plan = facts.given.get("plan_sha256")
-    answers = [answer for answer in facts.answers if plan in (None, answer.plan_sha256)]
+    plan = facts.given.get("plan_sha256", facts.answers[-1].plan_sha256 if facts.answers else None)
+    answers = [answer for answer in facts.answers if answer.plan_sha256 == plan]
     if not answers:
         return Refusal(f"`{row.event}` needs an approved plan and nobody answered for it: answer the request first.")
-    if answers[-1].answer != "approve":
-        return Refusal(f"{answers[-1].who} refused the plan of `{row.event}`: {answers[-1].why or 'no reason given'}.")
+    needed = facts.policy.answers_needed(row.approval) if facts.policy else 1
+    made = decide(answers, needed)
+    if made is None:
+        return Refusal(
+            f"`{row.event}` needs a plan that {needed} different people approved, and {len(standing(answers))} did: "
+            "answer the request first."
+        )
+    if not made.approved:
+        return Refusal(f"{made.who} refused the plan of `{row.event}`: {made.why or 'no reason given'}.")
     return None
 
 

@@ -136,6 +136,11 @@ class Policy:
         """Return the mode of several classes together: the one that allows least."""
         return min((self.mode(action) for action in actions), key=list(Mode).index, default=Mode.AUTO)
 
+    def answers_needed(self, name: str) -> int:
+        """Return how many different people must approve what a transition names; one where no rule says more."""
+        rule = self.approvals.get(name) or self.approvals.get("default")
+        return rule.answers if rule else 1
+
     def approval(self, name: str) -> ApprovalRule:
         """Return the rule of an approval that a transition names, or the policy's `default` rule."""
         rule = self.approvals.get(name) or self.approvals.get("default")

@@ -11,10 +11,11 @@ from nodeworthy.evidence.inventory import Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
+from nodeworthy.lifecycle.approvals import Request
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.policy import Action
-from nodeworthy.lifecycle.records import Effect, Hold, Lease, NodeRecord, Placement
+from nodeworthy.lifecycle.records import Answer, Effect, Hold, Lease, NodeRecord, Placement
 from nodeworthy.lifecycle.upkeep import Due
 
 
@@ -129,11 +130,32 @@ class Ledger(Protocol):
     def certificate(self, node: str) -> tuple[EvidenceReference, datetime] | None:
         """Return the newest unrevoked certificate and its expiry."""
 
-    def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
-        """Store who answered a plan's approval request (`approve` or `refuse`)."""
+    def ask(self, lease: Lease, request: Request) -> Request:
+        """Write a request for an approval down, or return the open one for this very plan, or this run's refused one.
 
-    def approval(self, node: str, episode: int, plan_sha256: str) -> tuple[str, str, str] | None:
-        """Return (who, answer, why) for exactly this plan; None when nobody answered."""
+        Another open request of the episode ends: expired when its time is over, otherwise replaced.
+        """
+
+    def open_request(self, lease: Lease) -> Request | None:
+        """Return the request of the episode that waits for an answer."""
+
+    def expire_request(self, lease: Lease, plan_sha256: str) -> None:
+        """End a plan's open request because its time is over. Idempotent."""
+
+    def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
+        """Store who answered a plan's approval request (`approve` or `refuse`), and end the request if that decides."""
+
+    def refuse_answer(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
+        """Write down an answer that does not count, and why it does not."""
+
+    def answers(self, node: str, episode: int, plan_sha256: str) -> tuple[Answer, ...]:
+        """Return the answers to exactly this plan, oldest first, without those that were voided."""
+
+    def observe(self, lease: Lease, action: Action, what: str) -> None:
+        """Write down what would be done to the node if its policy did not only observe. Once per episode and words."""
+
+    def room(self, node: str) -> Mapping[str, int]:
+        """Return how many more nodes may leave voluntarily, by each group of a node that has a budget."""
 
     def hold(self, hold: Hold) -> None:
         """Put a hold on a node."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.sku import FirmwareSet, Sku
@@ -36,6 +37,9 @@ class Library(Protocol):
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""
+
+    def roles(self) -> Roles:
+        """Return who may do what, by Airflow's users. Permanent with file and line when the file is broken."""
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
         """Read a fleet manifest (YAML or CSV). Permanent with file and line when it is broken."""

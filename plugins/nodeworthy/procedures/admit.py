@@ -1,4 +1,5 @@
-"""Admit: the one step that takes our taints off. It starts by a person's own run of the admit DAG.
+"""Admit: the one step that takes our taints off. It starts by a person's own run of the admit DAG, and where the
+pool's policy says `approve`, those who may answer are asked before it.
 
 The ledger checks both qualifications, the certificate and holds in the transaction that moves the node; the taints go
 after that. A crash in between leaves a node in service that is still tainted, which the next call puts right.
@@ -9,12 +10,14 @@ from __future__ import annotations
 from nodeworthy.errors import OutcomeUnknown, Refused
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.ports import ClusterNode, Work
+from nodeworthy.procedures.ask import Asking, Question
 from nodeworthy.procedures.effect import PROVEN, Case
 from nodeworthy.procedures.outcome import Done
-from nodeworthy.procedures.plan import OBSERVE
+from nodeworthy.procedures.plan import APPROVE, OBSERVE, PAGES, digest, require_answer
 from nodeworthy.procedures.progress import begin
 from nodeworthy.procedures.projection import show
 
@@ -43,12 +46,49 @@ def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
     return Done(summary, {"node_uid": admitted.uid})
 
 
+def admission(lease: Lease, node: FleetNode, work: Work) -> Question:
+    """Return the admission of a standby node as a question. The same proofs give the same plan in an episode."""
+    held, certificate = work.ledger.qualifications(node.name), work.ledger.certificate(node.name)
+    mode = work.library.policy(node.pool)["actions"][EVENT]
+    document = {
+        "schema": "nodeworthy.admission/1",
+        "node": node.name,
+        "serial": node.serial,
+        "episode": lease.episode,
+        "qualifications": sorted(one.dossier.sha256 for one in held),
+        "certificate": certificate[0].sha256 if certificate else "",
+        "mode": mode,
+    }
+    until = min((one.expires_at for one in held), default=None)
+    proven = (
+        f"qualified as {', '.join(one.scope.value for one in held)} until {until:%Y-%m-%d}" if until else "unproven"
+    )
+    return Question(
+        approval=ADMISSION,
+        plan_sha256=digest(document),
+        needs_approval=mode == APPROVE,
+        subject="enter service",
+        what=f"1. take our taints off {node.name}: customers' work may run there from then on (admit)",
+        why=f"a person's run of admit names {node.name}, a spare that is {proven}.",
+        evidence=(
+            ("the node", f"{PAGES}/nodes/{node.name}"),
+            *((f"dossier of {one.scope.value}", f"{PAGES}/evidence/{one.dossier.path}") for one in held),
+        ),
+        closes=True,
+    )
+
+
 def _allowed(case: Case) -> None:
-    if case.work.library.policy(case.node.pool)["actions"]["admit"] == OBSERVE:
+    node, work = case.node, case.work
+    question = admission(case.lease, node, work)
+    if work.library.policy(node.pool)["actions"][EVENT] == OBSERVE:
+        work.ledger.observe(case.lease, Action.ADMIT, "admit it: take our taints off")
         raise Refused(
-            f"The policy of pool {case.node.pool} only observes admit, so {case.node.name} stays in standby: set the "
+            f"The policy of pool {node.pool} only observes admit, so {node.name} stays in standby: set the "
             "class to approve or auto in include/policies."
         )
+    if question.needs_approval:
+        require_answer(Asking(case.lease, node, work, question))
 
 
 def _same_boot(case: Case) -> ClusterNode:

@@ -13,6 +13,7 @@ from nodeworthy.procedures.segments import soaked
 
 DESTINATION = "standby"
 REFUSED_BY_PERSON = "The plan was refused"
+EXPIRED = "The request for approval expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ def arrived(record: NodeRecord, work: Work) -> bool:
 
 
 def refused_by_person(record: NodeRecord) -> bool:
-    """Tell whether a person said no to the node's plan: that is an answer, and no failure of the node."""
-    return record.reason.startswith(REFUSED_BY_PERSON)
+    """Tell whether a person said no to the node's plan, or nobody answered in time: no failure of the node."""
+    return record.reason.startswith((REFUSED_BY_PERSON, EXPIRED))
 
 
 def where_it_stands(record: NodeRecord) -> str:

@@ -14,26 +14,44 @@ from hashlib import sha256
 from typing import Any
 
 from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.approvals import Decision, decide
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import Work
+from nodeworthy.procedures.ask import Asking, Question
 from nodeworthy.procedures.effect import Case
 from nodeworthy.procedures.inventory import last_reading
 from nodeworthy.qualification.sku import FirmwareSet
 
 OBSERVE = "observe"
 APPROVE = "approve"
+APPROVAL = "plan"
+"""The approval that the lifecycle's rows of bring-up name."""
+
+PAGES = "/nodeworthy"
+"""Where our pages lie in the Airflow UI."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One node's plan. `body` is Markdown for the person who answers; `sha256` names exactly this plan."""
+    """One node's plan. `what` is Markdown for the person who answers; `sha256` names exactly this plan."""
 
     sha256: str
     needs_approval: bool
     subject: str
-    body: str
+    what: str
     document: Mapping[str, Any]
+
+    @property
+    def question(self) -> Question:
+        """The plan as a question to those who may answer."""
+        node = self.document["node"]
+        why = f"the way of {node} to proven capacity leads through these steps" + (
+            "; the pool's policy asks before them." if self.needs_approval else "; the run asks before risky steps."
+        )
+        evidence = (("the node, its inventory and what was judged", f"{PAGES}/nodes/{node}"),)
+        return Question(APPROVAL, self.sha256, self.needs_approval, self.subject, self.what, why, evidence)
 
 
 def plan(lease: Lease, node: FleetNode, work: Work) -> Proposal:
@@ -58,7 +76,7 @@ def plan(lease: Lease, node: FleetNode, work: Work) -> Proposal:
         sha256=digest(document),
         needs_approval=APPROVE in modes.values(),
         subject=f"{updates} firmware update{many}, {len(steps) - updates} resets and images",
-        body=_body(document),
+        what=_what(document),
         document=document,
     )
 
@@ -78,21 +96,30 @@ def require_approved(lease: Lease, node: FleetNode, work: Work, *classes: str) -
     watched = [kind for kind in classes if modes.get(kind) == OBSERVE]
     if watched:
         would = "; ".join(step["what"] for step in proposal.document["steps"] if step["class"] in watched)
+        for kind in watched:
+            work.ledger.observe(lease, Action(kind), would)
         raise Refused(
             f"The policy of pool {node.pool} only observes {', '.join(watched)}, so nothing was done to {node.name}; "
             f"it would be: {would}. Set the class to approve or auto in include/policies to let it happen."
         )
-    answer = work.ledger.approval(node.name, lease.episode, proposal.sha256)
-    if answer is None:
-        raise Refused(
-            f"The plan of {node.name} ({proposal.subject}, {proposal.sha256[:12]}) has no answer: answer its approval; "
-            "if it was answered before, the plan has changed since."
-        )
-    who, word, why = answer
-    if word != APPROVE:
-        raise Refused(f"The plan was refused by {who}: {why}.")
-    work.say(f"Plan {proposal.sha256[:12]} ({proposal.subject}) was approved by {who}: {why}.")
+    require_answer(Asking(lease, node, work, proposal.question))
     return proposal
+
+
+def require_answer(asking: Asking) -> Decision:
+    """Return the approval of exactly this plan. Raises Refused when it is refused, or not answered by all who must."""
+    question, name = asking.question, asking.node.name
+    made = decide(asking.answers(), asking.rule.answers)
+    if made is None:
+        raise Refused(
+            f"The plan of {name} ({question.subject}, {question.plan_sha256[:12]}) has no answer that decides: answer "
+            "its approval; if it was answered before, the plan has changed since."
+        )
+    if not made.approved:
+        raise Refused(f"The plan was refused by {made.who}: {made.why}.")
+    short = question.plan_sha256[:12]
+    asking.work.say(f"Plan {short} ({question.subject}) was approved by {made.who}: {made.why}.")
+    return made
 
 
 def _firmware_steps(firmware_set: FirmwareSet, versions: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -124,7 +151,6 @@ def _image_steps(policy: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _body(document: Mapping[str, Any]) -> str:
+def _what(document: Mapping[str, Any]) -> str:
     rows = [f"{number}. {step['what']} ({step['class']})" for number, step in enumerate(document["steps"], 1)]
-    head = f"Node **{document['node']}**, serial {document['serial']}, episode {document['episode']}, firmware set "
-    return "\n".join([f"{head}{document['firmware_set']}.", "", *rows, "", f"Plan `{digest(document)}`."])
+    return "\n".join([*rows, "", f"Firmware set {document['firmware_set']}, episode {document['episode']}."])

@@ -1,13 +1,13 @@
-"""Builds the admit DAG: proven spares enter service, one by one, each as an operator's own decision."""
+"""Builds the admit DAG: proven spares enter service, one by one, each after an answer where the policy asks for one."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import DAG, Param, TriggerRule
+from airflow.sdk import DAG, Param, TriggerRule, task_group
 
+from nodeworthy.tasks.approval import AdmissionApproval
 from nodeworthy.tasks.procedure import ProcedureOperator
-from nodeworthy.tasks.steps import NODE_LABEL
 from nodeworthy.tasks.wave import NamedNodes
 
 PARAMS = {
@@ -36,6 +36,12 @@ def admit_dag() -> DAG:
         default_args={"retries": 2, "retry_delay": timedelta(seconds=10)},
     ) as dag:
         named = NamedNodes(task_id="nodes", trigger_rule=TriggerRule.ALL_SUCCESS)
-        admit = ProcedureOperator.partial(task_id="admit", procedure="admit", map_index_template=NODE_LABEL)
-        admit.expand(node=named.output)
+
+        @task_group(group_id="enter_service", prefix_group_id=False)
+        def steps(node: str) -> None:
+            AdmissionApproval(task_id="approve", node=node) >> ProcedureOperator(
+                task_id="admit", procedure="admit", node=node
+            )
+
+        steps.expand(node=named.output)
     return dag

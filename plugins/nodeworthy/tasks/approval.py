@@ -1,95 +1,114 @@
-"""The approval of a node's plan, inside Airflow's own "Required Actions".
+"""Approvals inside Airflow's own "Required Actions", decided by our own record.
 
-What is asked is exactly what will be done: firmware from and to, images, resets. The answer is written into *our*
-ledger with the plan's hash; the steps behind it check that record, because any user may mark this task a success.
-A plan that policy lets through asks nobody and says so.
+What is asked is exactly what will be done. Answers are written into *our* ledger with the plan's hash; the steps behind
+check that record, because any user may mark this task a success. A plan that policy lets through asks nobody and says
+so. An answer that does not decide ends this try: the next one asks anew, with its own text and its own row in Airflow.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from abc import abstractmethod
+from collections.abc import Collection
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.standard.operators.hitl import HITLOperator
-from airflow.sdk import Context, Param
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk import Context, ExceptionRetryPolicy, Param, RetryAction, RetryRule
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences
+
+if TYPE_CHECKING:
+    from nodeworthy.lifecycle.approvals import Decision
+    from nodeworthy.lifecycle.fleet import FleetNode
+    from nodeworthy.lifecycle.records import Lease
+    from nodeworthy.ports import Work
+    from nodeworthy.procedures.ask import Asked, Asking, Question
 
 APPROVE = "Approve"
 REFUSE = "Refuse"
 REASON = "reason"
+TRIES = 20
+"""How often a request may be asked anew before its task turns red; each answer that does not decide takes one."""
+
+AT_ONCE = timedelta(seconds=1)
 
 
-class PlanApproval(HITLOperator):
-    """Asks a person to approve the plan of one node, unless the pool's policy and the run need no approval."""
+class AskAgain(AirflowException):
+    """The answer decided nothing: a fresh request follows at once."""
 
-    template_fields = ("node", "required", "subject", "body")
 
-    def __init__(self, *, node: str, required: str, until: str = "", **kwargs: Any) -> None:
+def again() -> dict[str, Any]:
+    """Return the arguments of an operator that may ask anew."""
+    at_once = RetryRule(exception=AskAgain, action=RetryAction.RETRY, retry_delay=AT_ONCE)
+    return {"retries": TRIES, "retry_policy": ExceptionRetryPolicy(rules=[at_once])}
+
+
+class NodeApproval(HITLOperator):
+    """Asks those who may answer about one node, unless nobody needs asking. Subclasses say what is asked."""
+
+    template_fields: Collection[str] = ("node", "subject", "body")
+
+    def __init__(self, *, node: str, **kwargs: Any) -> None:
         # The DAG's own params come in here by inheritance; a form asks for the task's alone.
         kwargs.pop("params", None)
         super().__init__(
-            subject="Approve the plan for this node",
+            subject="Approve what is planned for this node",
             options=[APPROVE, REFUSE],
             params={REASON: Param("", type="string", title="Reason", description="Why.", source="task")},
-            **for_a_node(kwargs),
+            **for_a_node({**kwargs, **again()}),
         )
         self.node = node
-        self.required = required
-        self.until = until
-        """The milestone of a node for which nothing of the plan is left to be done; empty when there is none."""
+
+    @abstractmethod
+    def question(self, lease: Lease, node: FleetNode, work: Work) -> Question:
+        """Return what is asked about the node."""
+
+    def must_ask(self) -> bool:
+        """Tell whether a person is asked even where policy would not."""
+        return False
+
+    def is_past(self, milestone: str, work: Work) -> bool:
+        """Tell whether nothing of what would be asked about is left to be done for a node there."""
+        return False
 
     def execute(self, context: Context) -> Any:
-        """Record that nobody needs asking, find an earlier answer to this very plan, or park until a person answers."""
-        from nodeworthy.procedures.plan import plan
+        """Follow what was decided before or by policy, or park until a person answers."""
+        from nodeworthy.lifecycle.approvals import Decision
+        from nodeworthy.procedures.ask import ask, stop
         from nodeworthy.wiring import wiring
 
         with sentences():
             work = wiring().work(self.log.info)
-            lease = lease_of(self.node, work, context)
             (record,) = work.ledger.nodes([self.node])
-            if self.until and work.library.lifecycle().has_reached(record.milestone, self.until):
+            if self.is_past(record.milestone, work):
                 return receipt(self.node, "approve", f"{self.node} is {record.milestone}: there is nothing to approve.")
-            proposal = plan(lease, record.node, work)
-            answer = work.ledger.approval(self.node, lease.episode, proposal.sha256)
-            if answer is None and not self._must_ask(proposal.needs_approval):
-                work.ledger.record_approval(
-                    lease,
-                    plan_sha256=proposal.sha256,
-                    who="policy",
-                    answer="approve",
-                    why="no step of it needs approval",
-                )
-                answer = ("policy", "approve", "no step of this plan needs approval")
-        if answer is not None:
-            return self._follow(answer)
-        self.subject = f"{self.node}: {proposal.subject}"
-        self.body = proposal.body
+            asking = self._asking(context)
+            outcome = ask(asking, must=self.must_ask())
+            if isinstance(outcome, Decision) and not outcome.approved:
+                stop(asking, outcome)
+        if isinstance(outcome, Decision):
+            return self._follow(outcome)
+        self._show(outcome)
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """Write who answered what, and go on or stop this node; a "no" is an answer, not a failure."""
-        from nodeworthy.procedures.finish import REFUSED_BY_PERSON
-        from nodeworthy.procedures.plan import plan
-        from nodeworthy.wiring import wiring
+        """Write who answered what, and go on, stop this node, or ask again; a "no" is an answer, not a failure."""
+        from nodeworthy.procedures.ask import NotYet, expire, stop, take_answer
 
+        if event.get("error_type") == "timeout":
+            with sentences():
+                sentence = expire(self._asking(context))
+            raise AirflowSkipException(sentence)
         answered = super().execute_complete(context, event)
         with sentences():
-            work = wiring().work(self.log.info)
-            lease = lease_of(self.node, work, context)
-            (record,) = work.ledger.nodes([self.node])
-            proposal = plan(lease, record.node, work)
-            answer = (
-                str((answered["responded_by_user"] or {}).get("name", "nobody")),
-                "approve" if APPROVE in answered["chosen_options"] else "refuse",
-                str(answered["params_input"].get(REASON, "")) or "no reason given",
-            )
-            work.ledger.record_approval(
-                lease, plan_sha256=proposal.sha256, who=answer[0], answer=answer[1], why=answer[2]
-            )
-            if answer[1] != "approve":
-                work.ledger.release(lease, close=False, reason=f"{REFUSED_BY_PERSON} by {answer[0]}: {answer[2]}.")
-        return self._follow(answer)
+            asking = self._asking(context)
+            outcome = take_answer(asking, given(answered))
+            if not isinstance(outcome, NotYet) and not outcome.approved:
+                stop(asking, outcome)
+        if isinstance(outcome, NotYet):
+            raise AskAgain(outcome.sentence)
+        return self._follow(outcome)
 
     def defer(self, *, trigger: Any, **how: Any) -> NoReturn:
         """Wait for an answer as the human-in-the-loop operator does, with the run's leases kept alive."""
@@ -100,13 +119,73 @@ class PlanApproval(HITLOperator):
         super().defer(trigger=HeldHITLTrigger.around(trigger, holder=run_of(get_current_context())), **how)
         raise AssertionError("defer raises")
 
-    def _must_ask(self, plan_needs_it: bool) -> bool:
-        return str(self.required).lower() == "true" or plan_needs_it
+    def _asking(self, context: Context) -> Asking:
+        from nodeworthy.procedures.ask import Asking
+        from nodeworthy.wiring import wiring
 
-    def _follow(self, answer: tuple[str, str, str]) -> Any:
-        who, word, why = answer
-        sentence = f"{self.node}: the plan was answered with '{word}' by {who}: {why}."
+        work = wiring().work(self.log.info)
+        lease = lease_of(self.node, work, context)
+        (record,) = work.ledger.nodes([self.node])
+        return Asking(lease, record.node, work, self.question(lease, record.node, work))
+
+    def _show(self, asked: Asked) -> None:
+        self.subject, self.body = asked.subject, asked.body
+        self.response_timeout = max(asked.left, AT_ONCE)
+        # Airflow compares ids: where a row names none, it must let everybody answer, and our record decides.
+        if all(person.id for person in asked.people):
+            self.assigned_users = [{"id": person.id, "name": person.name} for person in asked.people]
+        self.log.info("Asking %s:\n%s", ", ".join(person.name for person in asked.people), asked.body)
+
+    def _follow(self, made: Decision) -> Any:
+        sentence = f"{self.node}: the plan was answered with '{made.word}' by {made.who}: {made.why}."
         self.log.info("%s", sentence)
-        if word != "approve":
+        if not made.approved:
             raise AirflowSkipException(sentence)
         return receipt(self.node, "approve", sentence)
+
+
+class PlanApproval(NodeApproval):
+    """Asks about a node's bring-up plan where the pool's policy or the run's form wants it."""
+
+    template_fields = (*NodeApproval.template_fields, "required")
+
+    def __init__(self, *, required: str, until: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.required = required
+        self.until = until
+        """The milestone of a node for which nothing of the plan is left to be done; empty when there is none."""
+
+    def question(self, lease: Lease, node: FleetNode, work: Work) -> Question:
+        """Return the plan."""
+        from nodeworthy.procedures.plan import plan
+
+        return plan(lease, node, work).question
+
+    def must_ask(self) -> bool:
+        """Tell whether the run's form asks before risky steps."""
+        return str(self.required).lower() == "true"
+
+    def is_past(self, milestone: str, work: Work) -> bool:
+        """Tell whether the node has passed all that the plan would do."""
+        return bool(self.until) and work.library.lifecycle().has_reached(milestone, self.until)
+
+
+class AdmissionApproval(NodeApproval):
+    """Asks whether a standby node may enter service, where the pool's policy says `approve`."""
+
+    def question(self, lease: Lease, node: FleetNode, work: Work) -> Question:
+        """Return the admission."""
+        from nodeworthy.procedures.admit import admission
+
+        return admission(lease, node, work)
+
+
+def given(answered: Any) -> Any:
+    """Return Airflow's account of an answer as ours: id and name of the user, the word and the reason."""
+    from nodeworthy.lifecycle import approvals
+    from nodeworthy.procedures.ask import Given
+
+    user = answered["responded_by_user"] or {}
+    word = approvals.APPROVE if APPROVE in answered["chosen_options"] else approvals.REFUSE
+    why = str(answered["params_input"].get(REASON, "")) or "no reason given"
+    return Given(str(user.get("id", "")), str(user.get("name", "nobody")), word, why)

@@ -14,8 +14,10 @@ from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nodeworthy.tasks.approval import APPROVE, REASON, REFUSE
-from nodeworthy.tasks.steps import run_of, say_reason, sentences
+from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.roles import Permission
+from nodeworthy.tasks.approval import APPROVE, REASON, REFUSE, AskAgain, again, given
+from nodeworthy.tasks.steps import require_trigger, run_of, say_reason, sentences
 
 PROPOSE = "propose"
 EVIDENCE = "/nodeworthy/evidence"
@@ -62,6 +64,7 @@ class ProposeBaselines(BaseOperator):
         with sentences():
             made = wiring()
             work = made.work(self.log.info)
+            require_trigger(context, work)
             proposed = learn(
                 run_of(context), str(params["sku"]), work, made.teaching(), again=bool(params.get("again"))
             )
@@ -87,7 +90,7 @@ class BaselineApproval(HITLOperator):
             subject="Put these baselines in force",
             options=[APPROVE, REFUSE],
             params={REASON: Param("", type="string", title="Reason", description="Why.", source="task")},
-            **kwargs,
+            **{**kwargs, **again()},
         )
         self.proposal = proposal
 
@@ -110,12 +113,17 @@ class BaselineApproval(HITLOperator):
 
         answered = super().execute_complete(context, event)
         proposed = _proposed(context, self.proposal)
-        who = str((answered["responded_by_user"] or {}).get("name", "nobody"))
-        answer = "approve" if APPROVE in answered["chosen_options"] else "refuse"
-        why = str(answered["params_input"].get(REASON, "")) or "no reason given"
+        said = given(answered)
+        try:
+            may = Permission.CHANGE_POLICY
+            who = wiring().library.roles().require(may, said.user_id, said.name).name
+        except Refused as refusal:
+            raise AskAgain(f"The answer '{said.answer}' of {said.name} does not count: {refusal.sentence}") from None
         with sentences():
-            wiring().book.answer_baselines(proposed["sku"], proposed["number"], who=who, answer=answer, why=why)
-        return self._follow(answer, who, why)
+            wiring().book.answer_baselines(
+                proposed["sku"], proposed["number"], who=who, answer=said.answer, why=said.why
+            )
+        return self._follow(said.answer, who, said.why)
 
     def _follow(self, answer: str, who: str, why: str) -> Any:
         sentence = f"The proposal was answered with '{answer}' by {who}: {why}."

@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from nodeworthy.errors import NodeworthyError, Transient
 from nodeworthy.lifecycle.records import Lease
+from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.ports import Work
 
 NODE_LABEL = "{{ task.node }}"
@@ -30,6 +31,13 @@ log = logging.getLogger("nodeworthy")
 def run_of(context: Context) -> str:
     """Return the name under which the ledger knows this run: DAG and run id."""
     return f"{context['dag_run'].dag_id}/{context['run_id']}"
+
+
+def require_trigger(context: Context, work: Work) -> None:
+    """Refuse a run that a person started who has no role to. A schedule, or a program inside Airflow, names nobody."""
+    who = context["dag_run"].triggering_user_name
+    if who and context["dag_run"].run_type == "manual":
+        work.library.roles().require_named(Permission.TRIGGER, who)
 
 
 def lease_of(node: str, work: Work, context: Context, *, kind: str = "onboarding") -> Lease:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, say_reason, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, require_trigger, run_of, say_reason, sentences
 
 if TYPE_CHECKING:
     from nodeworthy.lifecycle.records import NodeRecord
@@ -57,7 +57,9 @@ class OpenWave(BaseOperator):
             only_reached=self.only_reached,
         )
         with sentences():
-            wave = open_wave(request, wiring().work(self.log.info))
+            work = wiring().work(self.log.info)
+            require_trigger(context, work)
+            wave = open_wave(request, work)
         for sentence in wave.left_out:
             self.log.warning("%s", sentence)
         if not wave.nodes:
@@ -184,7 +186,9 @@ class NamedNodes(BaseOperator):
         from nodeworthy.wiring import wiring
 
         with sentences():
-            records, unknown = named(tuple(context["params"]["nodes"]), wiring().work(self.log.info))
+            work = wiring().work(self.log.info)
+            require_trigger(context, work)
+            records, unknown = named(tuple(context["params"]["nodes"]), work)
         if unknown:
             raise AirflowFailException(" ".join(unknown))
         return [record.node.name for record in records]

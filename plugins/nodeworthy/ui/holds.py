@@ -1,4 +1,4 @@
-"""Holds from the page of a node: who may trigger `bring_up` may put a hold on a node and end it.
+"""Holds from the page of a node: who may trigger `bring_up` and has a role to hold may put a hold on a node and end it.
 
 The session is a cookie that a browser sends by itself, so a form must prove that it came from our page: it carries a
 token that only the server can make, for this user, this node and this hour. A caller with a bearer token of its own (a
@@ -19,6 +19,8 @@ from fastapi.responses import RedirectResponse
 
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.lifecycle.records import Hold
+from nodeworthy.lifecycle.roles import Permission
+from nodeworthy.ui import access
 
 TRIGGERED: Final = "bring_up"
 LONGEST_BODY_BYTES: Final = 16 * 1024
@@ -28,11 +30,14 @@ _HOUR: Final = timedelta(hours=1)
 
 
 def add_routes(pages: FastAPI) -> None:
-    """Add the two routes, behind Airflow's permission to trigger."""
+    """Add the two routes, behind Airflow's permission to trigger and our role to hold."""
     from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
     from airflow.api_fastapi.core_api.security import get_user, requires_access_dag
 
-    may_trigger = [Depends(requires_access_dag("POST", DagAccessEntity.RUN, TRIGGERED))]
+    def has_role(user: Any = Depends(get_user)) -> None:  # noqa: B008
+        access.require(user, Permission.HOLD)
+
+    may_hold = [Depends(requires_access_dag("POST", DagAccessEntity.RUN, TRIGGERED)), Depends(has_role)]
 
     async def place(name: str, request: Request, user: Any = Depends(get_user)) -> RedirectResponse:  # noqa: B008
         form = await _checked_form(name, request, user)
@@ -42,17 +47,18 @@ def add_routes(pages: FastAPI) -> None:
         await _checked_form(name, request, user)
         return _answer(name, lambda ledger: ledger.release_hold(name, who=user.get_name()))
 
-    pages.post("/nodes/{name}/hold", dependencies=may_trigger, response_model=None)(place)
-    pages.post("/nodes/{name}/release", dependencies=may_trigger, response_model=None)(release)
+    pages.post("/nodes/{name}/hold", dependencies=may_hold, response_model=None)(place)
+    pages.post("/nodes/{name}/release", dependencies=may_hold, response_model=None)(release)
 
 
-def may_trigger(user: Any) -> bool:
-    """Tell whether Airflow lets this user trigger `bring_up`, and so hold a node."""
+def may_hold(user: Any) -> bool:
+    """Tell whether Airflow lets this user trigger `bring_up`, and a role of ours hold a node."""
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 
     entity, details = DagAccessEntity.RUN, DagDetails(id=TRIGGERED)
-    return bool(get_auth_manager().is_authorized_dag(method="POST", access_entity=entity, details=details, user=user))
+    allowed = get_auth_manager().is_authorized_dag(method="POST", access_entity=entity, details=details, user=user)
+    return bool(allowed) and access.may(user, Permission.HOLD)
 
 
 def section(name: str, holds: tuple[Hold, ...], user: Any) -> str:
@@ -63,7 +69,7 @@ def section(name: str, holds: tuple[Hold, ...], user: Any) -> str:
     )
     head = "<thead><tr><th>keeps off</th><th>who</th><th>until</th><th>why</th></tr></thead>"
     table = f"<table>{head}<tbody>{rows}</tbody></table>" if holds else "<p>None.</p>"
-    return f"<h2>Holds</h2>{table}{_forms(name, bool(holds), user) if may_trigger(user) else ''}"
+    return f"<h2>Holds</h2>{table}{_forms(name, bool(holds), user) if may_hold(user) else ''}"
 
 
 def _forms(name: str, is_held: bool, user: Any) -> str:

@@ -1,6 +1,6 @@
 """Our pages inside the Airflow UI: where each node stands, and the evidence of why.
 
-Every route asks Airflow whether the user may read the logs of `bring_up`: who may read a log may read the evidence.
+Every route asks Airflow whether the user may read the logs of `bring_up`, and our roles whether he may read.
 The pages are plain HTML without outside links or scripts.
 """
 
@@ -17,8 +17,10 @@ from fastapi.responses import HTMLResponse, Response
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.evidence.dossier import PAGE
 from nodeworthy.evidence.verdicts import Judgement
+from nodeworthy.lifecycle.approvals import Request
+from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.lifecycle.upkeep import Notice
-from nodeworthy.ui import holds
+from nodeworthy.ui import access, holds
 from nodeworthy.ui.timeline import timeline
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -30,8 +32,11 @@ def app() -> FastAPI:
     from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
     from airflow.api_fastapi.core_api.security import get_user, requires_access_dag
 
+    def has_role(user: Any = Depends(get_user)) -> None:  # noqa: B008
+        access.require(user, Permission.READ)
+
     may_read = requires_access_dag("GET", DagAccessEntity.TASK_LOGS, "bring_up")
-    pages = FastAPI(title="Nodeworthy", dependencies=[Depends(may_read)])
+    pages = FastAPI(title="Nodeworthy", dependencies=[Depends(may_read), Depends(has_role)])
     pages.get("/nodes", response_class=HTMLResponse)(nodes)
 
     # FastAPI calls a plain function in a thread of its own, and gives it who asks.
@@ -59,7 +64,7 @@ def nodes() -> str:
             f'<td class="{escape(verdict)}">{shown}</td><td>{escape(record.reason)}</td></tr>'
         )
     table = _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows)
-    return _page("Nodes", table + _notices(ledger.notices()))
+    return _page("Nodes", table + _requests(ledger.open_requests()) + _notices(ledger.notices()))
 
 
 def node(name: str, user: Any) -> str:
@@ -94,6 +99,16 @@ def node(name: str, user: Any) -> str:
         f"<h2>Life</h2>{_life(ledger.history(name))}"
     )
     return _page(record.node.name, body)
+
+
+def _requests(requests: Sequence[Request]) -> str:
+    rows = [
+        f"<tr><td>{escape(one.node)}</td><td>{escape(one.subject)}</td><td>{escape(', '.join(one.may_answer))}</td>"
+        f"<td>{one.answers}</td><td>{one.expires_at:%Y-%m-%d %H:%M}</td></tr>"
+        for one in requests
+    ]
+    heads = ("node", "what", "who may answer (in Required Actions)", "answers needed", "expires (UTC)")
+    return f"<h2>Waits for an answer</h2>{_table(heads, rows)}"
 
 
 def _notices(notices: Sequence[Notice]) -> str:

@@ -154,6 +154,20 @@ _WORDS: Mapping[str, tuple[str, Callable[[Detail], str]]] = {
     "lease given back": ("other", _given_back),
     "effect settled": ("effect", _effect),
     "approval": ("person", lambda d: f"plan {d['plan_sha256'][:12]}: {d['answer']} by {d['who']}: {d['why']}"),
+    "approval asked": (
+        "person",
+        lambda d: (
+            f"asked {', '.join(d['may_answer'])}: {d['subject']} (plan {d['plan_sha256'][:12]}, "
+            f"{d['answers']} must approve, until {d['expires_at']})"
+        ),
+    ),
+    "approval expired": ("person", lambda d: f"plan {d['plan_sha256'][:12]}: nobody answered in time: {d['subject']}"),
+    "approval replaced": ("person", lambda d: f"plan {d['plan_sha256'][:12]}: asked no more: {d['subject']}"),
+    "answer refused": (
+        "person",
+        lambda d: f"plan {d['plan_sha256'][:12]}: {d['answer']} by {d['who']} does not count: {d['why']}",
+    ),
+    "observed": ("other", lambda d: f"policy only observes {d['action']}; it would: {d['what']}"),
     "hold": ("person", _hold),
     "hold released": ("person", lambda d: f"{d['holds']} holds released by {d['who']}"),
     "inventory": ("judgement", _inventory),

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.inventory import Inventory
 from nodeworthy.evidence.verdicts import Scope
-from nodeworthy.lifecycle.records import Effect, Lease
+from nodeworthy.lifecycle.records import Answer, Effect, Lease
 
 from tests.contract.ledger.support import HOUR, START, Bench, judgement, node, reference, result
 
@@ -125,9 +125,9 @@ def test_a_higher_class_raises_the_episode_and_voids_its_approvals(bench: Bench)
     lease = bench.take()
     bench.ledger.record_approval(lease, plan_sha256="p1", who="ada", answer="approve", why="")
     bench.take(kind="sweep")
-    assert bench.ledger.approval("n1", lease.episode, "p1") == ("ada", "approve", "")
+    assert bench.ledger.answers("n1", lease.episode, "p1") == (Answer("p1", "ada", "approve", ""),)
     assert bench.take(kind="fault").episode == lease.episode
-    assert bench.ledger.approval("n1", lease.episode, "p1") is None
+    assert bench.ledger.answers("n1", lease.episode, "p1") == ()
 
 
 def test_unknown_words_are_refused(bench: Bench) -> None:

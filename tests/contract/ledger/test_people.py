@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from nodeworthy.errors import Refused
-from nodeworthy.lifecycle.records import Hold
+from nodeworthy.lifecycle.records import Answer, Hold
 
 from tests.contract.ledger.support import HOUR, START, Bench, node
 
@@ -76,10 +76,13 @@ def test_unknown_words_are_refused(bench: Bench) -> None:
 
 
 def test_an_answer_is_for_one_plan_of_one_episode(bench: Bench) -> None:
-    """Another plan and another episode have no answer; the last answer counts."""
+    """Another plan and another episode have no answer; answers come oldest first."""
     lease = bench.take()
     for who, answer in (("ada", "approve"), ("bob", "refuse")):
         bench.ledger.record_approval(lease, plan_sha256="p1", who=who, answer=answer, why="because")
-    assert bench.ledger.approval("n1", lease.episode, "p1") == ("bob", "refuse", "because")
-    assert bench.ledger.approval("n1", lease.episode, "p2") is None
-    assert bench.ledger.approval("n1", lease.episode + 1, "p1") is None
+    assert bench.ledger.answers("n1", lease.episode, "p1") == (
+        Answer("p1", "ada", "approve", "because"),
+        Answer("p1", "bob", "refuse", "because"),
+    )
+    assert bench.ledger.answers("n1", lease.episode, "p2") == ()
+    assert bench.ledger.answers("n1", lease.episode + 1, "p1") == ()

@@ -22,8 +22,8 @@ def main() -> dict[str, Any]:
     from fastapi.testclient import TestClient
 
     app = create_app(apps="core")
-    viewer, user = (TestClient(app, follow_redirects=False) for _ in range(2))
-    for client, name in ((viewer, "vera"), (user, "ursula")):
+    viewer, user, nobody, reader = (TestClient(app, follow_redirects=False) for _ in range(4))
+    for client, name in ((viewer, "vera"), (user, "ursula"), (nobody, "norbert"), (reader, "rosa")):
         answer = client.post("/auth/token", json={"username": name, "password": "pw"})
         client.cookies.set("_token", answer.json()["access_token"])
     bearer = {"Authorization": f"Bearer {user.cookies['_token']}"}
@@ -33,6 +33,11 @@ def main() -> dict[str, Any]:
     place = "/nodeworthy/nodes/n1/hold"
     found: dict[str, Any] = {
         "stranger": TestClient(app).get("/nodeworthy/nodes/n1").status_code,
+        "no role of ours": nobody.get("/nodeworthy/nodes").json(),
+        "no role for evidence": nobody.get("/nodeworthy/evidence/x").status_code,
+        "reader reads": reader.get("/nodeworthy/nodes/n1").status_code,
+        "reader has a form": 'action="n1/hold"' in reader.get("/nodeworthy/nodes/n1").text,
+        "reader holds": reader.post(place, data=hold).json(),
         "viewer reads": viewer.get("/nodeworthy/nodes/n1").status_code,
         "viewer has a form": 'action="n1/hold"' in viewer.get("/nodeworthy/nodes/n1").text,
         "viewer holds": viewer.post(place, data=hold).status_code,

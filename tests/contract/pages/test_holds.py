@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,17 @@ from tests.contract.ledger.support import Bench, node
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROGRAM = Path(__file__).with_name("airflow_app.py")
 
+USERS = {"vera": "viewer", "ursula": "user", "norbert": "admin", "rosa": "admin"}
+ROLES = """
+schema: nodeworthy.roles/1
+roles: {reader: [read], operator: [read, trigger, approve, hold]}
+people:
+  # vera has our role to hold and not Airflow's permission to trigger, rosa the other way round; norbert has no row.
+  - {name: vera, id: vera, roles: [operator]}
+  - {name: ursula, id: ursula, roles: [operator]}
+  - {name: rosa, id: rosa, roles: [reader]}
+"""
+
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, dict[str, Any]]:
@@ -26,15 +38,18 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, dict[str, An
     upgrade(url)
     bench = Bench(url)
     bench.ledger.import_fleet([node("n1"), node("n2")])
-    (home / "passwords.json").write_text(json.dumps({"vera": "pw", "ursula": "pw"}))
+    (home / "passwords.json").write_text(json.dumps(dict.fromkeys(USERS, "pw")))
+    shutil.copytree(REPOSITORY / "include", home / "include")
+    (home / "include" / "roles.yaml").write_text(ROLES)
     environment = {
         **os.environ,
         "AIRFLOW_HOME": str(home),
         "PYTHONPATH": str(REPOSITORY / "plugins"),
         "NODEWORTHY_LEDGER_URL": url,
+        "NODEWORTHY_INCLUDE": str(home / "include"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(REPOSITORY / "plugins"),
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "vera:viewer,ursula:user",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in USERS.items()),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__API_AUTH__JWT_SECRET": "a secret of this test alone, long enough to sign with",
     }
@@ -54,6 +69,15 @@ def test_only_who_may_trigger_sees_the_form_and_may_hold(asked: tuple[Bench, dic
         False,
         403,
     )
+
+
+def test_airflows_permission_is_not_enough_without_a_role_of_ours(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """Airflow's admin without a row reads nothing, one who may only read has no form and may not hold."""
+    _, got = asked
+    assert got["no role of ours"]["detail"].startswith("Airflow's user norbert stands in no row of include/roles.yaml")
+    assert got["no role for evidence"] == 403
+    assert (got["reader reads"], got["reader has a form"]) == (200, False)
+    assert got["reader holds"]["detail"].startswith("rosa has no role that may hold (these have: operator)")
 
 
 def test_a_form_that_did_not_come_from_the_page_is_refused(asked: tuple[Bench, dict[str, Any]]) -> None:

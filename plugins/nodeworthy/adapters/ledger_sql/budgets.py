@@ -14,12 +14,13 @@ import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.incidents import Incidents
+from nodeworthy.adapters.ledger_sql.observations import Observations
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.budget import Absence, Dimension, Group, room
 from nodeworthy.lifecycle.guards import OWN_WILL, VOLUNTARY, Facts, Refusal, brake_released, first_refusal, voluntary
 from nodeworthy.lifecycle.machine import Moved
-from nodeworthy.lifecycle.policy import Action
+from nodeworthy.lifecycle.policy import Action, Mode
 from nodeworthy.lifecycle.records import Lease
 
 BUDGETS: Final = 1
@@ -28,7 +29,7 @@ BUDGETS: Final = 1
 BACK, REPLACED, LEFT = "back", "replaced", "left"
 
 
-class Absences(Incidents):
+class Absences(Incidents, Observations):
     """The part of the ledger that counts who does not serve."""
 
     def take_absence(self, lease: Lease, action: Action, why: str) -> Absence | None:
@@ -101,6 +102,8 @@ class Absences(Incidents):
         refusal = first_refusal(guards, facts, voluntary(action, node.milestone))
         if refusal is not None:
             self._write_refusal(connection, node, lease, (action.value, refusal))
+            if guards is VOLUNTARY and facts.policy is not None and facts.policy.mode(action) is Mode.OBSERVE:
+                self._write_observed(connection, node, lease, (action.value, why))
             return refusal
         if present is None and serving:
             return self._leave(connection, node, lease, (True, action.value, why))

@@ -131,7 +131,7 @@ class Episodes(Holds):
             return number
         if _kind(episode.kind) < wanted:
             connection.execute(sa.update(table).where(table.c.id == episode.id).values(kind=kind))
-            self._void_approvals(connection, episode.id)
+            self._void_approvals(connection, node, episode.id)
             told = {"episode": episode.id, "from": episode.kind, "to": kind, "approvals": "void"}
             self._audit(connection, node.serial, "episode raised", told)
         found: int = episode.id

@@ -92,6 +92,7 @@ class Moves(Absences, Judgements, Outbox):
             # The one that refuses by its presence is read always.
             holds=self._holds(connection, node.serial, node.name),
             answers=self._answers(connection, node.serial, lease.episode) if answered else (),
+            policy=self._policy(node.pool) if answered else None,
         )
 
     def _asking(self, connection: sa.Connection, node: Row, event: str, facts: Facts) -> Facts:
@@ -103,7 +104,7 @@ class Moves(Absences, Judgements, Outbox):
         if absence is not None:
             return replace(facts, absence=absence)
         asks = self._voluntary_facts(connection, node)
-        return replace(facts, policy=asks.policy, groups=asks.groups, incidents=asks.incidents)
+        return replace(facts, groups=asks.groups, incidents=asks.incidents)
 
     def _write(
         self,

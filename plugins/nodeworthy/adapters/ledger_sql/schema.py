@@ -374,3 +374,4 @@ audit = sa.Table(
     sa.Column("previous", sa.String(64), nullable=False),
     sa.Column("hash", sa.String(64), nullable=False),
 )
+sa.Index("ix_audit_action_at", audit.c.action, audit.c.at)
