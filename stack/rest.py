@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 
 FINISHED = frozenset({"success", "failed"})
+HANDS_SECONDS = 3.0
+"""How long after a question a program answers it: a person is never quicker, and Airflow parks the task in that time."""
 
 
 class AirflowApi:
@@ -77,6 +79,31 @@ class AirflowApi:
             found += page["task_instances"]
             if len(found) >= page["total_entries"] or not page["task_instances"]:
                 return found
+
+    def asked(self, dag: str, run: str) -> list[dict[str, Any]]:
+        """Return the task instances of a run that wait for a person's answer."""
+        return [task for task in self.tasks(dag, run) if task["state"] == "awaiting_input"]
+
+    def answer(self, dag: str, run: str, task: Mapping[str, Any], option: str, reason: str) -> None:
+        """Answer one request as this session's user, as the UI's button does."""
+        self.patch(
+            f"/dags/{dag}/dagRuns/{run}/taskInstances/{task['task_id']}/{task['map_index']}/hitlDetails",
+            {"chosen_options": [option], "params_input": {"reason": reason}},
+        )
+
+    def approve_all(self, dag: str, run: str, count: int, reason: str, *, patience_seconds: float = 120) -> None:
+        """Wait until `count` nodes of a run are asked about, and approve them.
+
+        An answer that comes within a second of the question can be lost, so it waits a little longer than that.
+        """
+        deadline = time.monotonic() + patience_seconds
+        while len(found := self.asked(dag, run)) < count:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"run {run} of {dag} asked about {len(found)} of {count} nodes, no more came")
+            time.sleep(0.5)
+        time.sleep(HANDS_SECONDS)
+        for task in found:
+            self.answer(dag, run, task, "Approve", reason)
 
     def log(self, dag: str, run: str, task: str, *, map_index: int = -1, attempt: int = 1) -> list[str]:
         """Return the lines of one try's log, oldest first."""

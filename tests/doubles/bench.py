@@ -17,6 +17,7 @@ from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.lifecycle.fleet import BmcAddress, FleetNode
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import Work
+from nodeworthy.procedures.admit import admission
 from nodeworthy.procedures.outcome import Done, Waiting
 from nodeworthy.procedures.plan import plan
 from nodeworthy.procedures.ready import ready
@@ -115,6 +116,13 @@ class Bench:
         """Answer the node's present plan."""
         proposal = plan(self.lease, self.node, self.work)
         self.ledger.record_approval(self.lease, plan_sha256=proposal.sha256, who="ada", answer="approve", why="agreed")
+
+    def approve_admission(self) -> None:
+        """Answer the node's admission."""
+        asked = admission(self.lease, self.node, self.work)
+        self.ledger.record_approval(
+            self.lease, plan_sha256=asked.plan_sha256, who="ada", answer="approve", why="agreed"
+        )
 
     def run(self, procedure: Procedure, *, rounds: int = 20) -> Done:
         """Call until done, letting the world move on when the procedure waits."""

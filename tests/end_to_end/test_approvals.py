@@ -41,10 +41,7 @@ def park(running: Running, run: str, node: str) -> dict[str, object]:
 
 def answer(running: Running, run: str, task: dict[str, object], option: str, reason: str) -> None:
     """Answer one question."""
-    running.api.patch(
-        f"/dags/bring_up/dagRuns/{run}/taskInstances/{task['task_id']}/{task['map_index']}/hitlDetails",
-        {"chosen_options": [option], "params_input": {"reason": reason}},
-    )
+    running.api.answer("bring_up", run, task, option, reason)
 
 
 @pytest.fixture(scope="module")

@@ -112,6 +112,7 @@ def test_admission_alone_lets_customers_in(running: Running, first_run: tuple[st
     """After `admit` the node is in service and the customer's waiting pod is scheduled on it, and on no other."""
     wait_for_dag(running.api, "admit")
     run = running.api.trigger("admit", {"nodes": ["gpu-a01"]})
+    running.api.approve_all("admit", run, 1, "the customer waits")
     assert running.api.wait("admit", run, patience_seconds=180) == "success"
     assert running.milestones("gpu-a01") == {"gpu-a01": "in_service"}
     placed = running.until("the customer's pod", lambda: running.effects(kind="customer-pod-scheduled", node="gpu-a01"))

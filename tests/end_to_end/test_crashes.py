@@ -92,6 +92,7 @@ def test_an_admission_whose_worker_died_admits_once(running: Running, struck: li
     nodes = NODES[:4]
     wait_for_dag(running.api, "admit")
     run = running.api.trigger("admit", {"nodes": list(nodes)})
+    running.api.approve_all("admit", run, len(nodes), "struck on purpose")
     blows = [Blow("admit", node, latest_seconds=QUICK) for node in nodes]
     state, hit = Killer(running, "admit", run, nodes, seed=7).follow(blows, patience_seconds=180)
     assert state == "success"

@@ -47,7 +47,7 @@ def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
 
 
 def admission(lease: Lease, node: FleetNode, work: Work) -> Question:
-    """Return the admission of a standby node as a question. The same proofs give the same plan in an episode."""
+    """Return the admission of a standby node as a question. Another certificate makes another plan of it."""
     held, certificate = work.ledger.qualifications(node.name), work.ledger.certificate(node.name)
     mode = work.library.policy(node.pool)["actions"][EVENT]
     document = {
@@ -55,7 +55,6 @@ def admission(lease: Lease, node: FleetNode, work: Work) -> Question:
         "node": node.name,
         "serial": node.serial,
         "episode": lease.episode,
-        "qualifications": sorted(one.dossier.sha256 for one in held),
         "certificate": certificate[0].sha256 if certificate else "",
         "mode": mode,
     }

@@ -60,6 +60,7 @@ def whole_life(one: Bench) -> list[tuple[str, str, str]]:
     certificate = EvidenceReference("certificate", "0" * 64, 1)
     one.ledger.record_certificate(one.lease, certificate, one.work.clock.now() + timedelta(days=30))
     one.ledger.advance(one.lease, "enter_standby", {})
+    one.approve_admission()
     one.run(admit)
     assert one.ledger.nodes([one.node.name])[0].milestone == "in_service"
     return [(effect.kind, effect.key, effect.status) for effect in one.ledger.effects(one.node.name)]

@@ -78,6 +78,7 @@ def in_standby() -> Bench:
     )
     projection = one.work.library.lifecycle().projection("standby")
     one.work.cluster.project("gpu-a01", taints=projection.taints, labels=projection.labels, episode=1)
+    one.approve_admission()
     one.machine.sent.clear()
     return one
 
