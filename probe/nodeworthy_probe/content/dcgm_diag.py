@@ -108,6 +108,11 @@ def _completeness(report: DiagReport, expected: int | None, sheet: Sheet) -> Non
 
 
 def _skips(report: DiagReport, sheet: Sheet) -> None:
+    for result in report.results:
+        if result.outcome is Outcome.SKIPPED and result.gpu is not None and result.test in report.tests_run:
+            sheet.note(
+                "test/skipped", result.component, f"{result.test} was skipped on GPU {result.gpu} and ran on others"
+            )
     skipped = [test for test in report.tests if test not in report.tests_run]
     for test in skipped:
         sheet.absent("node", f"test {test}", "bool")

@@ -40,6 +40,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple((code, re.compile(pat
     ("note/edac-corrected", r"EDAC .*\b\d+ CE\b"),
     ("hardware/lockup", r"soft lockup|hard LOCKUP|blocked for more than \d+ seconds|rcu.*detected stalls"),
     ("note/out-of-memory", r"Out of memory: Killed process|oom-kill:"),
+    ("hardware/ras-uncorrected", r"amdgpu .*\b[1-9]\d* uncorrectable hardware error|amdgpu .*poison.* consumed"),
+    ("hardware/gpu-reset", r"amdgpu .*(?:GPU reset begin|ring \S+ timeout)"),
     ("hardware/drive", r"nvme\d+: controller is down|nvme nvme\d+: I/O .*timeout|blk_update_request: .*I/O "
                        r"error|critical medium error"),
     ("hardware/read-only", r"[Rr]emounting filesystem read-only"),

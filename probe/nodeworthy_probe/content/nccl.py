@@ -26,6 +26,9 @@ _UNITS_LINE = re.compile(
 )
 _VERSION = re.compile(r"(?:nccl-tests version |rccl-tests: Version )(\S+)")
 _TOOL_FAILURES = re.compile(r"(Test (?:NCCL|CUDA) failure.*|unhandled (?:system|cuda) error.*|NCCL WARN .*)")
+_BROKEN = re.compile(
+    r"MPI_ABORT was invoked.*|.*Primary job +terminated.*|.*exited on signal \d+.*|.*Test (?:NCCL|CUDA) failure.*"
+)
 _SWEEP_MISSING = "the line that announces the sweep is missing"
 _DEVICES_MISSING = "the device list is missing"
 
@@ -107,6 +110,8 @@ def _meaning(text: str, report: CollectiveReport, sheet: Sheet) -> None:
             sheet.note("invalid/nothing-moved", "node", "the bus bandwidth of the largest message is 0")
     else:
         _no_rows(text, sheet)
+    if report.rows and report.sweep and len(report.rows) < report.sweep.steps() and (broken := _BROKEN.search(text)):
+        sheet.note("tool/failed", "node", broken[0])
     if report.average_bus_bandwidth_gbps is not None:
         sheet.number("node", "average_bus_bandwidth", report.average_bus_bandwidth_gbps, "GB/s", statistic="mean")
     if report.out_of_bounds is not None:

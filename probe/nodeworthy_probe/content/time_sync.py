@@ -1,4 +1,4 @@
-"""chronyc tracking and sources, timedatectl, ntpq: whether the clock follows a source.
+"""chronyc tracking and sources, timedatectl, ntpq, linuxptp: whether the clock follows a source.
 
 An offset of zero without a source is a clock that nobody corrects. chronyc prints it and exits 0.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from .documents import plain_lines
+from .guards import torn_end
 from .sheet import Sheet
 
 TOOL = "chronyc"
@@ -31,6 +32,8 @@ def read(text: str, sheet: Sheet) -> None:
         _timedatectl(text, sheet)
     elif re.search(r"^\s*Packet count: ", text, re.MULTILINE):
         _timesync(text, sheet)
+    elif re.search(r"^(?:ptp4l|phc2sys)\[|offsetFromMaster", text, re.MULTILINE):
+        _ptp(text, sheet)
     elif re.search(r"remote\s+refid", text):
         _ntpq(text, sheet)
     elif found := re.search(r"(506 Cannot talk to daemon.*|Could not .*)", text):
@@ -129,6 +132,26 @@ def _timesync(text: str, sheet: Sheet) -> None:
         sheet.number("node", "offset", seconds, "s", parameters={"selected": True})
     elif "Offset" in fields:
         sheet.note("value/not-a-number", "node", f"Offset: {fields['Offset']}")
+
+
+def _ptp(text: str, sheet: Sheet) -> None:
+    """The log of ptp4l or phc2sys, or what pmc answers: offsets in nanoseconds; the servo is locked in state s2."""
+    sheet.tool = "linuxptp"
+    steps = re.findall(r"(?:master|phc|sys|CLOCK_REALTIME\S*) +(?:phc +)?offset +(-?\d+) s([0-3])", text)
+    spans = re.findall(r"rms +(\d+) max +(\d+) freq", text)
+    answers = re.findall(r"offsetFromMaster +(-?[\d.]+)", text)
+    found = [steps[-1][0]] if steps else [spans[-1][1]] if spans else answers[-1:]
+    torn_end(text, sheet)
+    if not found:
+        sheet.note("document/cut", "file", "no offset is printed")
+        return
+    offset = sheet.number("node", "offset_ns", found[0], "ns")
+    if offset is not None:
+        sheet.number("node", "offset", offset / 1e9, "s", parameters={"selected": True})
+    if steps and steps[-1][1] != "2":
+        sheet.note("hardware/not-synchronised", "node", f"the servo ends in state s{steps[-1][1]}, not locked")
+    if re.search(r"LISTENING on .*ANNOUNCE_RECEIPT_TIMEOUT|FAULTY|timed out while polling", text):
+        sheet.note("hardware/no-time-source", "node", "the port lost its master or is faulty")
 
 
 def _ntpq(text: str, sheet: Sheet) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 QUERY = """index, name, uuid, temperature.gpu, power.draw [W], ecc.errors.uncorrected.volatile.sram, \
 remapped_rows.pending
 0, NVIDIA H100 80GB HBM3, GPU-0000, 31, 71.22 W, 0, No
@@ -76,6 +78,33 @@ PLAIN = (
 )
 TWO_LISTED = "GPU 0: NVIDIA B200 (UUID: GPU-a)\nGPU 1: NVIDIA B200 (UUID: GPU-b)\n"
 
+PTP = "".join(
+    f"ptp4l[{second}.1]: master offset         {second % 7} s2 freq   -1234 path delay       200\n"
+    for second in range(4)
+)
+_RESULTS = [{"gpu_ids": str(gpu), "status": "Pass"} for gpu in range(4)]
+DIAG = {
+    "DCGM GPU Diagnostic": {
+        "test_categories": [
+            {
+                "category": "Hardware",
+                "tests": [
+                    {"name": "GPU Memory", "results": [{"gpu_ids": str(gpu), "status": "Pass"} for gpu in range(4)]}
+                ],
+            }
+        ]
+    },
+    "version": "3.3.9",
+}
+ALLTOALL = (
+    "# nThread 1 nGpus 2 minBytes 1073741824 maxBytes 2147483648 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 "
+    "validation: 1 graph: 0\n# Using devices\n"
+    + "".join(f"#  Rank  {rank} Group  0 Pid 1 on n device  {rank} [0x0{rank}] NVIDIA H100\n" for rank in range(2))
+    + "#       size    count   type   redop  root   time   algbw   busbw #wrong   time   algbw   busbw #wrong\n"
+    + " 1073741824  134217728  float  none  -1  2800.0  383.48  191.74  0  2810.0  382.11  191.06  N/A\n"
+)
+ABORTED = "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\n"
+
 CASES: tuple[tuple[str, str, str, str, str], ...] = (
     ("chosen fields", "nvidia-smi", QUERY, "pass", ""),
     ("chosen fields without units", "nvidia-smi", QUERY.replace(" W,", ","), "pass", ""),
@@ -125,6 +154,25 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
         "pass",
         "",
     ),
+    ("a clock by PTP", "time-sync", PTP, "pass", ""),
+    ("a servo that is not locked", "time-sync", PTP.replace(" s2 ", " s1 "), "fail", "not locked"),
+    ("far from its master", "time-sync", PTP.replace("offset         3", "offset  12345678"), "fail", "limit"),
+    ("a diagnostic of DCGM 3.3", "dcgm-diag-json", json.dumps(DIAG), "pass", ""),
+    (
+        "a test skipped on one GPU of four",
+        "dcgm-diag-json",
+        json.dumps(DIAG).replace("Pass", "Skip", 1),
+        "not-run",
+        "skipped on GPU 0",
+    ),
+    (
+        "errors of an AMD GPU",
+        "dmesg",
+        "[  1.000001] amdgpu 0000:05:00.0: 1 uncorrectable hardware errors detected in umc block\n[  2.1] end\n",
+        "fail",
+        "uncorrectable",
+    ),
+    ("a collective that was aborted", "nccl-tests", ALLTOALL + ABORTED, "tool-error", "MPI_ABORT"),
     ("neighbours as keys", "lldp", KEYS, "pass", ""),
     ("a neighbour without its port", "lldp", KEYS.replace("lldp.p1.port.ifname=swp1\n", ""), "incomplete", "port"),
     ("neighbours for people", "lldp", PLAIN, "pass", ""),
