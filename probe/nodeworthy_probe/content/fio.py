@@ -52,8 +52,9 @@ def _said(text: str, sheet: Sheet) -> None:
             sheet.note("correctness/wrong", "drive", line)
         elif re.search(r"terminating on signal", line):
             sheet.note("document/interrupted", "file", line)
-        elif re.match(r"fio: .*(?:err=|error=|engine .* not loadable|failed)", line):
-            sheet.note("note/tool-says", "file", line)
+        elif re.match(r"fio: .*(?:err=|error=|engine .* not loadable|failed|unable to)", line):
+            said = "note/tool-says" if "{" in text else "tool/failed"
+            sheet.note(said, "file", line)
 
 
 def _job(job: dict[str, Any], options: dict[str, Any], sheet: Sheet) -> None:

@@ -22,6 +22,8 @@ _PORT = re.compile(r"^\s+Port (\d+):$")
 _FIELD = re.compile(r"^\s+([A-Z][A-Za-z ]+): ?(.*)$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:$")
 _LINK = re.compile(r"^(?:\d+: )?(?:link )?(\S+?)/(\d+):? (.*)$")
+_HCA = re.compile(r"^hca_id:\s+(\S+)$")
+_NETDEV = re.compile(r"^(\S+) port (\d+) ==> \S+ \((Up|Down)\)$")
 _SYSFS = re.compile(r"^/?sys/class/infiniband/([^/]+)/(?:ports/(\d+)/)?(\S+): (.*)$")
 _CA_FIELDS = ("CA type", "Number of ports", "Firmware version", "Hardware version", "Node GUID", "System image GUID",
     "State",
@@ -41,6 +43,13 @@ def read(text: str, sheet: Sheet) -> None:
     elif any(_SYSFS.match(line) for line in lines):
         sheet.tool = "sysfs"
         ports = _sysfs(lines)
+    elif any(_HCA.match(line) for line in lines):
+        sheet.tool = "ibv_devinfo"
+        ports = _devinfo(lines)
+    elif any(_NETDEV.match(line) for line in lines):
+        sheet.tool = "ibdev2netdev"
+        ports = [Port(found[1], found[2], _up(found[3] == "Up"), shows_rate=False)
+                 for line in lines if (found := _NETDEV.match(line))]  # fmt: skip
     else:
         sheet.tool = "rdma link"
         ports = _rdma(lines, sheet)
@@ -121,8 +130,30 @@ def _rdma(lines: list[str], sheet: Sheet) -> list[Port]:
                 sheet.note("row/unreadable", "file", line)
             continue
         ports.append(Port(found[1], found[2], fields, shows_rate=False))
-        if len(words) % 2 or "netdev" not in pairs:
+        # An InfiniBand link shows its lids and need not have a network device.
+        if len(words) % 2 or not {"netdev", "lid"} & set(pairs):
             sheet.note("row/unreadable", found[1], line)
+    return ports
+
+
+def _up(up: bool) -> dict[str, str]:
+    return {"state": "ACTIVE", "physical state": "LINK UP"} if up else {"state": "DOWN", "physical state": "not told"}
+
+
+def _devinfo(lines: list[str]) -> list[Port]:
+    """``ibv_devinfo``: the physical state is printed with -v alone, and an active port has its link."""
+    ports: list[Port] = []
+    device = ""
+    for line in lines:
+        if head := _HCA.match(line):
+            device = head[1]
+        elif found := re.match(r"^\s+(port|state|phys_state):\s+(\S+)", line):
+            if found[1] == "port":
+                ports.append(Port(device, found[2], {"state": "", "physical state": ""}, shows_rate=False))
+            elif ports and found[1] == "state":
+                ports[-1].fields |= _up(found[2] == "PORT_ACTIVE") | {"state": found[2].removeprefix("PORT_")}
+            elif ports:
+                ports[-1].fields["physical state"] = found[2].replace("_", " ")
     return ports
 
 

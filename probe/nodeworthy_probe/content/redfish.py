@@ -28,6 +28,9 @@ def read(text: str, sheet: Sheet) -> None:
     document = mapping(load_json(text, sheet))
     if not document:
         return
+    if refusal := mapping(document.get("error")):
+        sheet.note("tool/failed", "bmc", f"the BMC answers {refusal.get('code')}: {refusal.get('message')}")
+        return
     bundle = _bundle(document)
     if not bundle:
         sheet.note("document/unreadable", "file", "the document is no Redfish resource and no bundle of them")
@@ -84,6 +87,8 @@ def _health(identity: str, resource: dict[str, Any], sheet: Sheet) -> None:
         health = str(status.get("Health") or "OK")
         if not place and "Health" in status:
             sheet.number(identity, "healthy", float(health == "OK"), "bool")
+        if health == "OK" and status.get("HealthRollup") == "Critical":
+            sheet.note("hardware/health", identity + place, "a part below is critical", severity="Critical")
         if health != "OK":
             code = "hardware/health" if health == "Critical" else "note/health"
             seen = f"health is {health}, state {status.get('State')}"
@@ -91,7 +96,9 @@ def _health(identity: str, resource: dict[str, Any], sheet: Sheet) -> None:
     if "DetectorState" in resource:
         leak = str(resource["DetectorState"])
         sheet.number(identity, "leak", float(leak != "OK"), "bool")
-        if leak != "OK":
+        if leak in ("Unavailable", "Absent"):
+            sheet.note("row/missing", identity, f"detector state {leak}: nobody watches for a leak")
+        elif leak != "OK":
             sheet.note("hardware/leak", identity, f"detector state {leak}")
 
 
@@ -141,9 +148,12 @@ def _sensor(identity: str, resource: dict[str, Any], sheet: Sheet) -> None:
     if reading is None:
         return
     value = sheet.number(identity, "reading", reading, str(resource.get("ReadingUnits", "")))
-    limit = mapping(mapping(resource.get("Thresholds")).get("UpperCritical")).get("Reading")
-    if value is not None and isinstance(limit, int | float) and value >= limit > 0:
-        sheet.note("hardware/sensor-critical", identity, f"{value:g} reaches the upper critical limit {limit:g}")
+    limits = mapping(resource.get("Thresholds"))
+    upper, lower = (mapping(limits.get(f"{side}Critical")).get("Reading") for side in ("Upper", "Lower"))
+    if value is not None and isinstance(upper, int | float) and value >= upper > 0:
+        sheet.note("hardware/sensor-critical", identity, f"{value:g} reaches the upper critical limit {upper:g}")
+    if value is not None and isinstance(lower, int | float) and value <= lower and lower > 0:
+        sheet.note("hardware/sensor-critical", identity, f"{value:g} reaches the lower critical limit {lower:g}")
 
 
 def _counts(bundle: dict[str, dict[str, Any]], resources: dict[str, dict[str, Any]], sheet: Sheet) -> None:

@@ -32,6 +32,29 @@ def metrics(kind: str, **values: Any) -> str:
 FANS = event("Environmental.1.1.FanFailed", "Warning")
 QUIET = {"CorrectableECCErrorCount": 3, "UncorrectableECCErrorCount": 0}
 
+
+def sensor(reading: float, **thresholds: float) -> str:
+    """One sensor with its limits."""
+    limits = {name: {"Reading": limit} for name, limit in thresholds.items()}
+    return json.dumps(
+        {"@odata.id": "/s", "@odata.type": "#Sensor.v1_7_0.Sensor", "Reading": reading, "Thresholds": limits}
+    )
+
+
+def detector(state: str) -> str:
+    """One detector of leaks."""
+    head = {"@odata.id": "/l", "@odata.type": "#LeakDetector.v1_0_1.LeakDetector"}
+    return json.dumps({**head, "DetectorState": state, "Status": {"Health": "OK", "State": "Enabled"}})
+
+
+def system(**status: str) -> str:
+    """One system with its health."""
+    head = {"@odata.id": "/redfish/v1/Systems/1", "@odata.type": "#ComputerSystem.v1_20_0.ComputerSystem"}
+    return json.dumps({**head, "Status": {"State": "Enabled", **status}})
+
+
+REFUSED = json.dumps({"error": {"code": "Base.1.8.GeneralError", "message": "service temporarily unavailable"}})
+
 CASES: tuple[tuple[str, str, str, str, str], ...] = (
     ("a log without faults", "redfish", log(event("ResourceEvent.1.0.3.ResourceCreated", "OK")), "pass", ""),
     ("a fan that failed", "redfish", log(FANS), "fail", "FanFailed"),
@@ -90,4 +113,12 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
         "fail",
         "TrainingError",
     ),
+    ("a fan that stands", "redfish", sensor(900, LowerCritical=2204), "fail", "lower critical"),
+    ("air that is too warm", "redfish", sensor(45, UpperCritical=43), "fail", "upper critical"),
+    ("a sensor within its limits", "redfish", sensor(30, LowerCritical=2, UpperCritical=43), "pass", ""),
+    ("a detector that sees nothing", "redfish", detector("Unavailable"), "incomplete", "nobody watches"),
+    ("a detector that is dry", "redfish", detector("OK"), "pass", ""),
+    ("a part below is critical", "redfish", system(Health="OK", HealthRollup="Critical"), "fail", "below"),
+    ("a system that is well", "redfish", system(Health="OK", HealthRollup="OK"), "pass", ""),
+    ("a BMC that refuses", "redfish", REFUSED, "tool-error", "GeneralError"),
 )

@@ -64,6 +64,16 @@ KEYS = "".join(
     f"lldp.{port}.chassis.name=leaf-1\nlldp.{port}.port.ifname=swp{place}\nlldp.{port}.port.ttl=120\n"
     for place, port in enumerate(("p0", "p1"))
 )
+LIDS = "".join(
+    f"link mlx5_{place}/1 subnet_prefix fe80:: lid {place + 7} sm_lid 1 lmc 0 state ACTIVE physical_state LINK_UP\n"
+    for place in range(2)
+)
+DEVINFO = "".join(
+    f"hca_id:\tmlx5_{place}\n\ttransport:\tInfiniBand (0)\n\tphys_port_cnt:\t1\n\t\tport:\t1\n"
+    "\t\t\tstate:\t\tPORT_ACTIVE (4)\n\t\t\tactive_mtu:\t4096 (5)\n\t\t\tlink_layer:\tInfiniBand\n\n"
+    for place in range(2)
+)
+NETDEVS = "mlx5_0 port 1 ==> ibp24s0 (Up)\nmlx5_1 port 1 ==> ibp41s0 (Up)\n"
 BAR = "-" * 79 + "\n"
 PLAIN = (
     BAR
@@ -97,8 +107,8 @@ DIAG = {
     "version": "3.3.9",
 }
 ALLTOALL = (
-    "# nThread 1 nGpus 2 minBytes 1073741824 maxBytes 2147483648 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 "
-    "validation: 1 graph: 0\n# Using devices\n"
+    "# nThread 1 nGpus 2 minBytes 1073741824 maxBytes 2147483648 step: 2(factor) warmup iters: 1 iters: 20"
+    " agg iters: 1 validation: 1 graph: 0\n# Using devices\n"
     + "".join(f"#  Rank  {rank} Group  0 Pid 1 on n device  {rank} [0x0{rank}] NVIDIA H100\n" for rank in range(2))
     + "#       size    count   type   redop  root   time   algbw   busbw #wrong   time   algbw   busbw #wrong\n"
     + " 1073741824  134217728  float  none  -1  2800.0  383.48  191.74  0  2810.0  382.11  191.06  N/A\n"
@@ -173,6 +183,10 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
         "uncorrectable",
     ),
     ("a collective that was aborted", "nccl-tests", ALLTOALL + ABORTED, "tool-error", "MPI_ABORT"),
+    ("links of InfiniBand", "ibstat", LIDS, "pass", ""),
+    ("adapters by ibv_devinfo", "ibstat", DEVINFO, "pass", ""),
+    ("an adapter that is down by ibv_devinfo", "ibstat", DEVINFO.replace("ACTIVE (4)", "DOWN (1)", 1), "fail", "DOWN"),
+    ("a port that is down by ibdev2netdev", "ibstat", NETDEVS.replace("Up", "Down", 1), "fail", "DOWN"),
     ("neighbours as keys", "lldp", KEYS, "pass", ""),
     ("a neighbour without its port", "lldp", KEYS.replace("lldp.p1.port.ifname=swp1\n", ""), "incomplete", "port"),
     ("neighbours for people", "lldp", PLAIN, "pass", ""),
