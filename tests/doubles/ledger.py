@@ -299,12 +299,12 @@ class MemoryLedger:
         """Remember an answer that does not count."""
         self.refused_answers.append((who, answer, why))
 
-    def answers(self, node: str, episode: int, plan_sha256: str) -> tuple[Answer, ...]:
-        """Return the answers to exactly this plan."""
+    def answers(self, node: str, episode: int, plan_sha256: str = "") -> tuple[Answer, ...]:
+        """Return the answers to exactly this plan, or all of the episode."""
         return tuple(
             answer
             for of, number, answer in self._approvals
-            if (of, number, answer.plan_sha256) == (node, episode, plan_sha256)
+            if (of, number) == (node, episode) and plan_sha256 in ("", answer.plan_sha256)
         )
 
     def observe(self, lease: Lease, action: Action, what: str) -> None:

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from nodeworthy.adapters import page_plots
+from nodeworthy.adapters.page_history import history_plots
 
 TEMPLATE = "page_jinja.html.j2"
 
@@ -31,10 +32,14 @@ class JinjaPage:
         self._environment.filters["figure"] = figure
 
     def render(self, content: Mapping[str, Any]) -> bytes:
-        """Return the page of a judgement; `content` holds verdict, result, validation, attestation and file hashes."""
+        """Return the page of a judgement; `content` holds verdict, result, validation, attestation, context,
+        history and file hashes."""
         rows = _with_references(content["validation"]["rows"], content["verdict"]["references"])
         view = {**content, "tests": [_test(test, rows) for test in content["result"].get("tests", ())]}
         view["limits"] = _limits(rows)
+        remarks = content["verdict"].get("remarks", ())
+        view.update(remarks=remarks, context=content.get("context"))
+        view["history_plots"] = history_plots(content.get("history"), rows, remarks)
         return self._environment.get_template(TEMPLATE).render(view).encode()
 
 

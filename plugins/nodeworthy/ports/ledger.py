@@ -148,8 +148,8 @@ class Ledger(Protocol):
     def refuse_answer(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
         """Write down an answer that does not count, and why it does not."""
 
-    def answers(self, node: str, episode: int, plan_sha256: str) -> tuple[Answer, ...]:
-        """Return the answers to exactly this plan, oldest first, without those that were voided."""
+    def answers(self, node: str, episode: int, plan_sha256: str = "") -> tuple[Answer, ...]:
+        """Return the answers to exactly this plan, or of the whole episode, oldest first, without those voided."""
 
     def observe(self, lease: Lease, action: Action, what: str) -> None:
         """Write down what would be done to the node if its policy did not only observe. Once per episode and words."""

@@ -7,8 +7,8 @@ crash meets the same bytes in the write-once store. The manifest comes last: it 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from nodeworthy.evidence.canonical import canonical_json, sha256_hex, without_nan
@@ -16,7 +16,8 @@ from nodeworthy.evidence.dossier import MANIFEST, PAGE, folder_of, manifest_docu
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement
-from nodeworthy.lifecycle.records import Lease
+from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.lifecycle.records import Answer, Lease
 from nodeworthy.ports import EvidencePage, Work
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.near_miss import told_limits
@@ -29,6 +30,8 @@ from nodeworthy.qualification.written import (
     verdict_document,
 )
 
+CONTEXT_SCHEMA = "nodeworthy.context/1"
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -39,6 +42,8 @@ class Judged:
     basis: Basis
     validation: Mapping[str, Any]
     attestation: Mapping[str, Any] | None = None
+    context: Mapping[str, Any] | None = None
+    """Where the node stands and who approved what was done to it (`nodeworthy.context/1`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,16 @@ class Dossier:
 
     manifest: EvidenceReference
     page: EvidenceReference
+
+
+def context_document(node: FleetNode, answers: Sequence[Answer]) -> dict[str, Any]:
+    """Return where a node stands and who answered for what was done to it, at the moment of judging."""
+    places = ("pool", "rack", "position", "batch", "tenant", "fabric_domain")
+    return {
+        "schema": CONTEXT_SCHEMA,
+        "placement": {name: getattr(node, name) for name in places},
+        "approvals": [asdict(answer) for answer in answers],
+    }
 
 
 def write_dossier(judged: Judged, lease: Lease, work: Work, page: EvidencePage) -> Dossier:
@@ -62,6 +77,7 @@ def write_dossier(judged: Judged, lease: Lease, work: Work, page: EvidencePage) 
         "result": without_nan(dict(judged.stored.document)),
         "validation": judged.validation,
         "attestation": judged.attestation,
+        "context": judged.context,
         "history": None if judged.basis.history is None else judged.basis.history.document(),
         "files": {**hashes, "verdict.json": sha256_hex(contents["verdict.json"])},
     }
@@ -83,6 +99,8 @@ def _contents(judged: Judged, lease: Lease, work: Work) -> dict[str, bytes]:
             {"baselines": baselines_to_document(basis.baselines), "references": references_to_document(basis.baselines)}
         ),
     }
+    if judged.context is not None:
+        contents["context.json"] = canonical_json(dict(judged.context))
     if basis.history is not None:
         contents["history.json"] = canonical_json(basis.history.document())
     if judged.attestation is not None:

@@ -22,7 +22,7 @@ from nodeworthy.lifecycle.rows import Transition
 from nodeworthy.ports import EvidencePage, Judge, JudgingBatch, Signer, Work
 from nodeworthy.procedures import attest as attestation
 from nodeworthy.procedures.certify import certify
-from nodeworthy.procedures.dossier import Dossier, Judged, write_dossier
+from nodeworthy.procedures.dossier import Dossier, Judged, context_document, write_dossier
 from nodeworthy.procedures.isolate import isolate
 from nodeworthy.procedures.progress import begin, record_of
 from nodeworthy.procedures.segments import PLAN, home, stands_to_be_tested
@@ -195,7 +195,8 @@ class Wave:
             judgement, quote = self._attested(stored, judgement, lease)
         judgement = replace(judgement, sentence=judgement.sentence + said_off(stored.switched_off))
         basis = self._basis(stored, node)
-        judged = Judged(stored, judgement, basis, part_of(validation, stored.node, stored.segment), quote)
+        context = context_document(node, work.ledger.answers(node.name, lease.episode))
+        judged = Judged(stored, judgement, basis, part_of(validation, stored.node, stored.segment), quote, context)
         return judged, write_dossier(judged, lease, work, self.judging.page)
 
     def _as_asked(self, stored: StoredResult) -> StoredResult:

@@ -61,7 +61,7 @@ def _rows(test: TestSpec, spec: MetricSpec, sku: Sku, baselines: Sequence[Baseli
 def passed_on_second_try(
     result: Result, rows: Sequence[Row], failing: frozenset[tuple[str, str]], parts: Mapping[str, str]
 ) -> tuple[Remark, ...]:
-    """Return a remark per component and test that was tried again and is in order now; `failing` are not."""
+    """Return a remark per component and test that needed a second try and is in order; `failing` are not."""
     known = {(row.test, row.component, row.metric, row.statistic) for row in rows}
     found: dict[tuple[str, str], Remark] = {}
     for run in result.tests.values():
@@ -70,8 +70,8 @@ def passed_on_second_try(
             if place in failing or (*place, again.metric, again.statistic) not in known:
                 continue
             sentence = (
-                f"{again.component} {again.metric} passed on the second try: {again.first:.4g} {again.unit} first, just "
-                f"beyond its limit, then {again.second:.4g}"
+                f"{again.component} {again.metric} passed on the second try: {again.first:.4g} {again.unit} first, "
+                f"just beyond its limit, then {again.second:.4g}"
             )
             part = parts.get(again.component, "")
             found.setdefault(place, Remark(NEAR_MISS, again.component, part, again.metric, sentence))

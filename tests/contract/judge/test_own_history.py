@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from jsonschema import Draft202012Validator
 from nodeworthy.adapters.judge_gx import JudgeGx
 from nodeworthy.evidence.history import Figure, Figures
 from nodeworthy.evidence.verdicts import Scope, Verdict
@@ -17,8 +18,8 @@ from nodeworthy.qualification.rejudge import rejudge
 from nodeworthy.qualification.validation import part_of, validation_document
 
 from tests.contract.judge.test_judge_wave import Court, court
-from tests.doubles.bench import library
-from tests.unit.qualification.written_results import H100, ShippedFiles, context, degraded, healthy, stored
+from tests.doubles.bench import INCLUDE, library
+from tests.unit.qualification.written_results import H100, ShippedFiles, context, degraded, find_test, healthy, stored
 
 
 def dossier_files(one: Court) -> dict[str, bytes]:
@@ -59,6 +60,11 @@ def test_own_history_is_frozen_into_the_dossier() -> None:
     assert {len(row["values"]) for row in history["series"]} == {26}
     assert [row["code"] for row in json.loads(files["verdict.json"])["remarks"]] == ["own_drift", "own_drift"]
     assert rejudge(files) == files["verdict.json"]
+    page = dossier_files(one)["page.html"].decode()
+    assert "<h2>Own history</h2>" in page
+    assert "gpu/4 nvlink.bandwidth peer_bandwidth, GB/s, 27 runs" in page
+    assert "<h2>Noticed</h2>" in page
+    assert page.count('class="history"') >= 2
     history["series"] = history["series"][:1]
     assert rejudge({**files, "history.json": json.dumps(history).encode()}) != files["verdict.json"]
 
@@ -87,3 +93,32 @@ def test_the_judge_and_the_reference_implementation_notice_the_same() -> None:
     (noticed, plain), _ = JudgeGx(ShippedFiles()).judge(batch)
     assert {remark.component for remark in noticed.remarks} == {"gpu/4", "node"}
     assert (noticed.verdict, plain.verdict, plain.remarks) == (Verdict.PASS, Verdict.PASS, ())
+
+
+def test_the_page_and_its_twin_say_who_approved_and_where_the_node_stands() -> None:
+    """Both are frozen into the dossier: a manifest that changes later changes no page."""
+    one = court()
+    one.bring(healthy())
+    one.run()
+    files = dossier_files(one)
+    context = json.loads(files["context.json"])
+    Draft202012Validator(json.loads((INCLUDE / "schemas" / "context-1.json").read_text())).validate(context)
+    assert context["approvals"] == [{"plan_sha256": "p", "who": "ada", "answer": "approve", "why": "agreed"}]
+    assert (context["placement"]["pool"], context["placement"]["rack"]) == ("training", "A1")
+    page = files["page.html"].decode()
+    assert "pool training, rack A1, position 1" in page
+    assert "<td>ada</td>" in page
+    assert rejudge(files) == files["verdict.json"]
+
+
+def test_a_second_try_stands_on_the_page() -> None:
+    """Both values of a near miss, beside the test."""
+    one = court()
+    document = healthy()
+    again = {"component": "gpu/3", "metric": "host_to_device_bandwidth", "statistic": "single", "unit": "GB/s"}
+    find_test(document, "pcie.bandwidth")["second_try"] = [{**again, "first": 50.25, "second": 52.0}]
+    one.bring(document)
+    (summary,) = one.run()
+    assert "passed on the second try" in summary.sentence
+    page = dossier_files(one)["page.html"].decode()
+    assert "<td>50.25</td><td>52</td>" in page

@@ -158,7 +158,7 @@ def test_several_runs_tell_the_spread_between_nodes_from_their_noise() -> None:
     """Half the nodes read 470 and half 490, each 2 below and 2 above its own mean.
 
     A run lies 2 from its mean of two, so 2 x sqrt(2) by one degree of freedom; robustly 1.4826 x 2.82843 = 4.19343. The
-    means lie 10 from their median, 14.826, less what two runs leave in a mean: sqrt(14.826^2 - 4.19343^2 / 2) = 14.5265.
+    means lie 10 from their median, 14.826, less what two runs leave in a mean: sqrt(14.826^2 - 4.19343^2 / 2).
     """
     found = [with_runs(number, *((468.0, 472.0) if number % 2 else (488.0, 492.0))) for number in range(30)]
     new = lesson_on(BUS, found).new

@@ -117,11 +117,11 @@ class Approvals(Store):
             told = {"episode": lease.episode, "plan_sha256": plan_sha256, "who": who, "answer": answer, "why": why}
             self._audit(connection, row.serial, "answer refused", told)
 
-    def answers(self, node: str, episode: int, plan_sha256: str) -> tuple[Answer, ...]:
-        """Return the answers to exactly this plan, oldest first, without those that were voided."""
+    def answers(self, node: str, episode: int, plan_sha256: str = "") -> tuple[Answer, ...]:
+        """Return the answers to exactly this plan, or of the whole episode, oldest first, without those voided."""
         with self._reading() as connection:
             found = self._answers(connection, self._serial(connection, node), episode)
-        return tuple(answer for answer in found if answer.plan_sha256 == plan_sha256)
+        return tuple(answer for answer in found if plan_sha256 in ("", answer.plan_sha256))
 
     def _answers(self, connection: sa.Connection, serial: str, episode: int) -> tuple[Answer, ...]:
         rows = connection.execute(_ANSWERS, {"serial": serial, "episode": episode})
