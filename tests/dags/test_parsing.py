@@ -71,7 +71,13 @@ def test_bring_up_has_eight_task_instances_per_node_and_a_gate(environment: dict
         "prove_platform.verify",
         "finish",
     ]
-    assert set(shape["tasks"]) - set(shape["mapped"]) == {"open_wave", "judge_hardware", "judge_platform", "gate"}
+    assert set(shape["tasks"]) - set(shape["mapped"]) == {
+        "open_wave",
+        "next_wave",
+        "judge_hardware",
+        "judge_platform",
+        "gate",
+    }
     assert min(shape["retries"].values()) >= 2
     assert {"prove_hardware.burn_in", "prove_platform.verify"} <= set(shape["time_limit"])
 
@@ -88,7 +94,7 @@ def test_burn_in_has_six_task_instances_per_node_however_long_the_soak(environme
         "prove_hardware.burn_in",
         "finish",
     ]
-    assert set(shape["tasks"]) - set(shape["mapped"]) == {"open_wave", "judge_hardware", "gate"}
+    assert set(shape["tasks"]) - set(shape["mapped"]) == {"open_wave", "next_wave", "judge_hardware", "gate"}
     assert min(shape["retries"].values()) >= 2
     assert "prove_hardware.burn_in" in shape["time_limit"]
 

@@ -17,7 +17,7 @@ from stack.layout import REPOSITORY
 
 OLD_FIRMWARE = {"h100-sxm-8": {"HostBIOS_0": "1.05.03"}, "h200-sxm-8": {"BIOS": "2.3"}}
 HEALTHY_IN_WAVE = ("ok-1", "ok-2")
-SPARES = ("spare-1", "spare-2", "spare-3", "spare-4", "spare-5", "spare-6")
+SPARES = ("spare-1", "spare-2", "spare-3", "spare-4", "spare-5", "spare-6", "spare-7")
 CRASH_NODES = tuple(f"crash-{number:02d}" for number in range(1, 25))
 
 SHORT = {

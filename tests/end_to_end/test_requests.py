@@ -11,7 +11,7 @@ from tests.end_to_end.test_approvals import ROBOT_PATIENCE_SECONDS, answer, park
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
-HELD_BY_A_RUN, FREE, ON_HOLD = "spare-4", "spare-5", "spare-6"
+HELD_BY_A_RUN, FREE, ON_HOLD, NO_ROOM = "spare-4", "spare-5", "spare-6", "spare-7"
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,13 @@ def test_an_unclear_request_is_refused_as_a_whole(running: Running, conf: dict[s
 
 
 def test_a_node_that_another_run_works_on_is_left_out_and_the_rest_goes_on(running: Running) -> None:
-    """While one run waits for an approval, another leaves its node out by name and brings the other node up."""
+    """While one run waits for an approval, another leaves its node out by name; what it has no room for goes on."""
     holder = running.trigger(nodes=[HELD_BY_A_RUN], approve_risky_steps=True)
     question = park(running, holder, HELD_BY_A_RUN)
-    run, state = running.bring_up(nodes=[HELD_BY_A_RUN, FREE])
+    run, state = running.bring_up(nodes=[HELD_BY_A_RUN, FREE, NO_ROOM], wave_size=1)
     assert state == "success"
-    assert running.milestones(FREE) == {FREE: "standby"}
+    assert running.wait(f"{run}-wave-2") == "success"
+    assert running.milestones(FREE, NO_ROOM) == {FREE: "standby", NO_ROOM: "standby"}
     (first,) = running.tasks(run, "open_wave")
     said = next(line for line in running.said(run, first) if "left out" in line)
     assert said.startswith(f"{HELD_BY_A_RUN} was left out: ")

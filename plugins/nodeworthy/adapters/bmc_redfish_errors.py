@@ -59,7 +59,7 @@ def _no_answer(error: Exception, phase: Phase, tried: str) -> NodeworthyError:
             f"{tried} got no answer, so whether it took effect is unknown: read the node's state before anything else."
         )
     return Transient(
-        f"{tried} got no answer: check that the BMC has power and network; try again in {SILENT_RETRY.seconds} s.",
+        f"{tried} got no answer: check that the BMC has power and network, then try again.",
         SILENT_RETRY,
     )
 

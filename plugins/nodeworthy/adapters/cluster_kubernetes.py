@@ -68,8 +68,7 @@ class ClusterKubernetes:
             if found is not None:
                 return found
         raise Transient(
-            f"The list of nodes expired {ATTEMPTS} times while it was read: the API server is too slow; try again in "
-            "10 s.",
+            f"The list of nodes expired {ATTEMPTS} times while it was read: the API server is too slow; try again.",
             SENT_EARLY,
         )
 
@@ -149,9 +148,7 @@ class ClusterKubernetes:
             )
         size, _, encoded = output.lstrip().partition("\n")
         if not size.strip().isdigit():
-            raise Transient(
-                f"Reading {path} from pod {pod} broke off before its size came; try again in 10 s.", SENT_EARLY
-            )
+            raise Transient(f"Reading {path} from pod {pod} broke off before its size came; try again.", SENT_EARLY)
         if int(size) > limit_bytes:
             raise Permanent(
                 f"{path} of pod {pod} holds {size.strip()} bytes and at most {limit_bytes} are taken in: its tests "
@@ -236,9 +233,7 @@ class ClusterKubernetes:
             running.run_forever(timeout=EXEC_TIMEOUT_SECONDS)
             if running.is_open():
                 running.close()
-                raise Transient(
-                    f"{_sentence(what)} took longer than {EXEC_TIMEOUT_SECONDS} s; try again in 10 s.", SENT_EARLY
-                )
+                raise Transient(f"{_sentence(what)} took longer than {EXEC_TIMEOUT_SECONDS} s; try again.", SENT_EARLY)
             return running.read_stdout(timeout=0), running.read_stderr(timeout=0), running.returncode
         except ApiException as error:
             raise _translated(error, what) from error
@@ -268,7 +263,7 @@ def _decoded(encoded: str, size: int, what: str) -> bytes:
         content = b""
     if len(content) != size:
         raise Transient(
-            f"{_sentence(what)} gave {len(content)} of {size} bytes: the stream broke off; try again in 10 s.",
+            f"{_sentence(what)} gave {len(content)} of {size} bytes: the stream broke off; try again.",
             SENT_EARLY,
         )
     return content
@@ -282,7 +277,7 @@ def _translated(error: ApiException, what: str) -> NodeworthyError:
             f"{_sentence(what)} was denied with HTTP {error.status} ({reason}): give our account the right to."
         )
     if not error.status or error.status == TOO_MANY or error.status >= SERVER_ERROR:
-        return Transient(f"{_sentence(what)} got HTTP {error.status} ({reason}); try again in 10 s.", SENT_EARLY)
+        return Transient(f"{_sentence(what)} got HTTP {error.status} ({reason}); try again.", SENT_EARLY)
     return Permanent(f"{_sentence(what)} was refused with HTTP {error.status}: {reason}.")
 
 
@@ -296,7 +291,7 @@ def _message(error: ApiException) -> str:
 
 def _silent(what: str) -> Transient:
     return Transient(
-        f"{_sentence(what)} got no answer from the Kubernetes API: check that it is up; try again in 10 s.", SENT_EARLY
+        f"{_sentence(what)} got no answer from the Kubernetes API: check that it is up, then try again.", SENT_EARLY
     )
 
 

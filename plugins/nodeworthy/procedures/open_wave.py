@@ -1,8 +1,8 @@
 """Open a wave: turn what an operator asked for into nodes whose leases this run holds.
 
 What cannot be worked on is left out with one sentence each, and the rest goes on: an unknown name, a node that another
-run holds, a node that is proven already. An empty answer, a duplicate or too large a wave refuses the whole request,
-because then it is unclear what was meant.
+run holds, a node that is proven already. An empty answer or a duplicate refuses the whole request, because then it is
+unclear what was meant. What one wave has no room for is named for the next.
 """
 
 from __future__ import annotations
@@ -40,14 +40,17 @@ class WaveRequest:
     """For tests of nodes where they stand: the milestone from which on, up to standby, a node is taken as it is."""
     only_reached: bool = False
     """Leave out what has not come to `reached`."""
+    largest: int = LARGEST_WAVE
+    """How many nodes the wave has room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """The nodes that this run works on, and a sentence for each that it leaves out."""
+    """The nodes that this run works on, a sentence for each that it leaves out, and those for which it has no room."""
 
     nodes: tuple[str, ...]
     left_out: tuple[str, ...]
+    later: tuple[str, ...] = ()
 
 
 def open_wave(request: WaveRequest, work: Work) -> Wave:
@@ -56,19 +59,16 @@ def open_wave(request: WaveRequest, work: Work) -> Wave:
         for change in work.ledger.import_fleet(work.library.fleet(request.fleet)):
             work.say(change)
     records, left_out = _chosen(request, work)
-    if len(records) > LARGEST_WAVE:
-        raise Refused(
-            f"The request names {len(records)} nodes and one wave holds at most {LARGEST_WAVE}: "
-            "start one run per rack or per batch of the manifest."
-        )
     taken: list[str] = []
+    later: list[str] = []
     for record in records:
-        refusal = _take(record, request, work)
-        if refusal:
+        if len(taken) == request.largest:
+            later.append(record.node.name)
+        elif refusal := _take(record, request, work):
             left_out.append(refusal)
         else:
             taken.append(record.node.name)
-    return Wave(tuple(taken), tuple(left_out))
+    return Wave(tuple(taken), tuple(left_out), tuple(later))
 
 
 def _chosen(request: WaveRequest, work: Work) -> tuple[Sequence[NodeRecord], list[str]]:

@@ -156,7 +156,7 @@ def _ready_node(case: Case, scope: Scope) -> ClusterNode:
     seen = case.work.cluster.node(name)
     if seen is None or not seen.ready:
         state = "has no Node object" if seen is None else "is not Ready"
-        raise Transient(f"{name} {state}, so its tests cannot start: look at its kubelet; try again in 30 s.")
+        raise Transient(f"{name} {state}, so its tests cannot start: look at its kubelet, then try again.")
     ordered = case.newest(RESET, BOOT_STEPS[scope])
     if ordered is not None and ordered.status == PROVEN and seen.boot_id != ordered.proof["boot_id"]:
         _interrupted(case, str(ordered.proof["boot_id"]), seen)

@@ -7,6 +7,8 @@ first stage that needs one. So the default path gives, per node, eight task inst
     prove_hardware: inspect, approve, firmware, boot_validation, burn_in | judge_hardware
     prove_platform: provision, verify                                    | judge_platform
     finish                                                               | gate
+
+A request that is larger than one wave goes on in a further run, which `next_wave` starts.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from airflow.sdk import DAG, Param, TriggerRule, chain, task_group
 
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import Stage, onboarding_stages
+from nodeworthy.procedures.open_wave import LARGEST_WAVE
 from nodeworthy.tasks.approval import PlanApproval
+from nodeworthy.tasks.next_wave import NextWave
 from nodeworthy.tasks.pods import TestPodOperator
 from nodeworthy.tasks.procedure import ProcedureOperator
 from nodeworthy.tasks.steps import NODE_LABEL
@@ -48,6 +52,15 @@ PARAMS = {
         title="Retry of",
         description="The id of an earlier run: goes on with the nodes that did not arrive, and skips what is proven.",
         section="Which nodes",
+    ),
+    "wave_size": Param(
+        LARGEST_WAVE,
+        type="integer",
+        minimum=1,
+        maximum=LARGEST_WAVE,
+        title="Wave size",
+        description="How many nodes this run takes; the others go on in further runs that it starts.",
+        section="How",
     ),
     "level": Param(
         "l1",
@@ -91,6 +104,7 @@ def bring_up_dag() -> DAG:
         default_args=RETRIES,
     ) as dag:
         wave = OpenWave(task_id="open_wave")
+        wave >> NextWave(task_id="next_wave", wave=wave.task_id)
         approved = next((stage.name for stage in stages if stage.approval), "")
         last: Any = wave
         for group_of_stages in judged_groups(stages):

@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import onboarding_stages
 from nodeworthy.tasks.bring_up import PARAMS, RETRIES, judged_groups, mapped_group
+from nodeworthy.tasks.next_wave import NextWave
 from nodeworthy.tasks.steps import NODE_LABEL, for_a_node, lease_of, receipt, say_reason, sentences
 from nodeworthy.tasks.wave import JudgeWave, OpenWave, wave_of
 
@@ -68,6 +69,7 @@ def burn_in_dag() -> DAG:
     ) as dag:
         ends = upto[-1].ends
         wave = OpenWave(task_id="open_wave", reached=ends)
+        wave >> NextWave(task_id="next_wave", wave=wave.task_id)
         group = mapped_group(upto, wave, approved, soak=ends)
         judge = JudgeSoak(
             task_id="judge_hardware",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from nodeworthy.tasks.next_wave import LATER
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, require_trigger, run_of, say_reason, sentences
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class OpenWave(BaseOperator):
             fleet=setting("FLEET", ""),
             reached=self.reached,
             only_reached=self.only_reached,
+            largest=int(params["wave_size"]),
         )
         with sentences():
             work = wiring().work(self.log.info)
@@ -65,6 +67,7 @@ class OpenWave(BaseOperator):
         if not wave.nodes:
             raise AirflowFailException(" ".join(wave.left_out) or "The batch names no node that needs this procedure.")
         self.log.info("This run works on %d nodes: %s.", len(wave.nodes), ", ".join(wave.nodes))
+        context["ti"].xcom_push(key=LATER, value=list(wave.later))
         return list(wave.nodes)
 
 
