@@ -82,6 +82,12 @@ class MemoryStore:
             raise Permanent(f"{reference.path} is missing.")
         return self.content[reference.path]
 
+    def read(self, path: str) -> bytes:
+        """Read bytes of which no hash is at hand."""
+        if path not in self.content:
+            raise Permanent(f"{path} is missing.")
+        return self.content[path]
+
     def url(self, reference: EvidenceReference) -> str:
         """Return an address."""
         return f"memory://{reference.path}"

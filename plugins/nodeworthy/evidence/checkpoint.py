@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from nodeworthy.evidence.measurements import EvidenceReference
 
@@ -16,6 +16,13 @@ FIRST: Final = "0" * 64
 
 Head = tuple[int, str]
 """Sequence and hash of a chain's last row."""
+
+
+class KeyRing(Protocol):
+    """The public keys that whoever checks the audit trusts: the present one and those that were retired."""
+
+    def problem(self, key_id: str, content: bytes, signature: bytes, at: datetime) -> str:
+        """Return why a signature that was made at this time (aware UTC) proves nothing; empty when it fits."""
 
 
 @dataclass(frozen=True, slots=True)

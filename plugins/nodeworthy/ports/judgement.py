@@ -44,6 +44,9 @@ class EvidenceStore(Protocol):
     def get(self, reference: EvidenceReference) -> bytes:
         """Read bytes back. Permanent when they are missing or their hash differs."""
 
+    def read(self, path: str) -> bytes:
+        """Read bytes of which no hash is at hand. Permanent when they are missing."""
+
     def url(self, reference: EvidenceReference) -> str:
         """Return an address that an operator can open."""
 

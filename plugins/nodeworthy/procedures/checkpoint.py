@@ -10,12 +10,13 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
-from nodeworthy.errors import Permanent
-from nodeworthy.evidence.canonical import canonical_json
-from nodeworthy.evidence.certificate import CheckSignature, signed
-from nodeworthy.evidence.checkpoint import FIRST, Checkpoint, Head
+from nodeworthy.errors import Permanent, Refused
+from nodeworthy.evidence.canonical import canonical_json, sha256_hex
+from nodeworthy.evidence.certificate import signed
+from nodeworthy.evidence.checkpoint import FIRST, Checkpoint, Head, KeyRing
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.ports import EvidenceStore, Signer
 from nodeworthy.procedures.outcome import Done
@@ -41,12 +42,14 @@ class AuditTrail(Protocol):
 
 
 def checkpoint(trail: AuditTrail, store: EvidenceStore, signer: Signer, say: Callable[[str], None]) -> Done:
-    """Store the next checkpoint. Re-entrant: one that was begun and never stored is stored first, byte for byte.
+    """Store the next checkpoint. Re-entrant: one that was begun and never recorded is recorded first.
 
-    Raises Refused when another checkpoint of its number lies there: then this ledger was rolled back.
+    It is signed by the present key, also when it was begun under the one before. When it lies in the store already,
+    signed by that one, it stays as it is. Raises Refused when another checkpoint of its number lies there: then this
+    ledger was rolled back.
     """
     begun = trail.begin_checkpoint(signer.key_id)
-    reference = store.put(f"audit/checkpoint-{begun.number:08}.json", canonical_json(signed(begun.body, signer.sign)))
+    reference = _stored(store, begun, signer)
     trail.store_checkpoint(begun.number, reference)
     heads = begun.body["heads"]
     rows = sum(sequence for sequence, _ in heads.values())
@@ -55,48 +58,87 @@ def checkpoint(trail: AuditTrail, store: EvidenceStore, signer: Signer, say: Cal
     return Done(summary, {"number": begun.number, "sha256": reference.sha256})
 
 
-def verify(trail: AuditTrail, store: EvidenceStore, check: CheckSignature | None) -> tuple[str, ...]:
+def verify(trail: AuditTrail, store: EvidenceStore, keys: KeyRing | None, *, whole: bool = False) -> tuple[str, ...]:
     """Return one sentence per thing that is wrong with the audit; empty when all of it holds.
 
-    Looks at every chain, at the row of checkpoints, and at all chains against the last checkpoint. `check` tells
-    whether (key id, content, signature) fits; without it the signature is not looked at, which the caller must say.
+    Looks at every chain, at the row of checkpoints, and at all chains against the last checkpoint; `whole` looks at
+    every checkpoint's signature and place in the row. Without `keys` no signature is looked at, which the caller says.
     """
     problems = list(trail.verify_audit())
     known = trail.checkpoints()
     numbers = [one.number for one in known]
     if numbers != list(range(1, len(numbers) + 1)):
         problems.append(f"the checkpoints are numbered {numbers}: some were removed.")
-    if not known:
-        return tuple(problems)
-    last, reference = known[-1], known[-1].reference
-    assert reference is not None
-    try:
-        document = json.loads(store.get(reference))
-    except (Permanent, ValueError) as error:
-        return (*problems, f"checkpoint {last.number} cannot be read: {error}")
-    before = known[-2].reference if len(known) > 1 else None
-    problems.extend(against(trail, document, check))
-    if document.get("number") != last.number:
-        problems.append(f"checkpoint {last.number} calls itself {document.get('number')}: it was exchanged.")
-    if document.get("previous") != (before.sha256 if before else FIRST):
-        problems.append(f"checkpoint {last.number} does not follow the one before it: one of the two was exchanged.")
+    befores = [FIRST, *(one.reference.sha256 for one in known if one.reference is not None)]
+    looked = list(zip(known, befores, strict=False))
+    for one, before in looked if whole else looked[-1:]:
+        document, wrong = _read(store, one, before)
+        problems.extend(wrong)
+        if document is None:
+            continue
+        problems.extend(against(trail, document, keys) if one is known[-1] else _unsigned(document, keys))
     return tuple(problems)
 
 
-def against(trail: AuditTrail, document: Mapping[str, Any], check: CheckSignature | None) -> Sequence[str]:
+def against(trail: AuditTrail, document: Mapping[str, Any], keys: KeyRing | None) -> Sequence[str]:
     """Return what is wrong with a checkpoint's document, or with the audit when it is held against it."""
-    if check is not None and not _signature_fits(document, check):
-        return [f"the signature of checkpoint {document.get('number')} does not fit: it was changed or forged."]
+    if wrong := _unsigned(document, keys):
+        return wrong
     heads = document.get("heads")
     if not isinstance(heads, dict):
         return [f"checkpoint {document.get('number')} names no heads: it proves nothing."]
     return trail.broken_heads({str(serial): (int(head[0]), str(head[1])) for serial, head in heads.items()})
 
 
-def _signature_fits(document: Mapping[str, Any], check: CheckSignature) -> bool:
+def _stored(store: EvidenceStore, begun: Checkpoint, signer: Signer) -> EvidenceReference:
+    """Put a checkpoint into the store, or find it there, signed by an earlier key before a crash."""
+    path = f"audit/checkpoint-{begun.number:08}.json"
+    body = {**begun.body, "key_id": signer.key_id}
+    try:
+        return store.put(path, canonical_json(signed(body, signer.sign)))
+    except Refused:
+        there = store.read(path)
+        if _said(there) != _said(canonical_json(body)):
+            raise
+        return EvidenceReference(path, sha256_hex(there), len(there))
+
+
+def _said(content: bytes) -> Mapping[str, Any] | None:
+    """Return what a checkpoint says, whoever signed it; None for what is none."""
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return None
+    if not isinstance(document, dict):
+        return None
+    return {key: value for key, value in document.items() if key not in ("key_id", "signature")}
+
+
+def _read(store: EvidenceStore, one: Checkpoint, before: str) -> tuple[Mapping[str, Any] | None, list[str]]:
+    """Return a recorded checkpoint's document, and what is wrong with its place in the row."""
+    assert one.reference is not None
+    try:
+        document = json.loads(store.get(one.reference))
+    except (Permanent, ValueError) as error:
+        return None, [f"checkpoint {one.number} cannot be read: {error}"]
+    problems = []
+    if document.get("number") != one.number:
+        problems.append(f"checkpoint {one.number} calls itself {document.get('number')}: it was exchanged.")
+    if document.get("previous") != before:
+        problems.append(f"checkpoint {one.number} does not follow the one before it: one of the two was exchanged.")
+    return document, problems
+
+
+def _unsigned(document: Mapping[str, Any], keys: KeyRing | None) -> list[str]:
+    """Return why a checkpoint's signature proves nothing; empty when it fits, or when there are no keys to ask."""
+    if keys is None:
+        return []
     body = {key: value for key, value in document.items() if key != "signature"}
+    named = f"checkpoint {document.get('number')}"
     try:
         signature = base64.b64decode(str(document.get("signature", "")), validate=True)
-    except binascii.Error:
-        return False
-    return check(str(document.get("key_id")), canonical_json(body), signature)
+        at = datetime.fromisoformat(str(document.get("at")))
+        problem = keys.problem(str(document.get("key_id")), canonical_json(body), signature, at)
+    except (binascii.Error, ValueError, TypeError):
+        problem = "its time or its signature is none, so that it does not fit, it was changed or forged"
+    return [f"{named} proves nothing: {problem}."] if problem else []

@@ -4,6 +4,7 @@ verify                    check every chain, and all of them against the last si
 verify --checkpoint FILE  check them against a copy of a checkpoint that was kept elsewhere
 export [--node NODE]      write the rows as JSON lines, by serial and sequence
 checkpoint                sign the present heads and store them
+keys [--add]              show the public keys that are trusted, and add the present one to their file
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodeworthy.errors import Permanent, Refused
-from nodeworthy.evidence.certificate import CheckSignature
 from nodeworthy.procedures import checkpoint as procedure
-from nodeworthy.wiring import wiring
+from nodeworthy.wiring import setting, wiring
 
 if TYPE_CHECKING:
     from nodeworthy.adapters.ledger_sql import SqlLedger
+    from nodeworthy.adapters.signer_ed25519 import Ed25519Keys
 
 
 def add(commands: Any) -> None:
@@ -29,7 +30,11 @@ def add(commands: Any) -> None:
     words = audit.add_subparsers(required=True, metavar="WHAT")
     verify = words.add_parser("verify")
     verify.add_argument("--checkpoint", type=Path, help="a checkpoint's JSON file, kept outside the evidence store")
+    verify.add_argument("--all", action="store_true", help="look at every checkpoint's signature, not only the last's")
     verify.set_defaults(act=_verify)
+    keys = words.add_parser("keys")
+    keys.add_argument("--add", action="store_true", help="write the present key into the file NODEWORTHY_KEYS")
+    keys.set_defaults(act=_keys)
     export = words.add_parser("export")
     export.add_argument("--node")
     export.set_defaults(act=_export)
@@ -37,18 +42,19 @@ def add(commands: Any) -> None:
 
 
 def _verify(given: argparse.Namespace) -> None:
-    ledger, check = _ledger(), _keys()
+    ledger, keys = _ledger(), _trusted()
     if given.checkpoint is None:
-        problems = procedure.verify(ledger, wiring().store, check)
+        problems = procedure.verify(ledger, wiring().store, keys, whole=given.all)
         against = f"{len(ledger.checkpoints())} checkpoints"
     else:
         document = json.loads(given.checkpoint.read_text(encoding="utf-8"))
-        problems = (*ledger.verify_audit(), *procedure.against(ledger, document, check))
+        problems = (*ledger.verify_audit(), *procedure.against(ledger, document, keys))
         against = f"checkpoint {document.get('number')} in {given.checkpoint}"
     if problems:
         print("\n".join(problems))
         raise Refused(f"The audit does not hold in {len(problems)} places: compare them with the ledger's backups.")
-    signed = "its signature holds" if check else "without looking at its signature: the signing key is not known here"
+    held = "their signatures hold" if given.all else "its signature holds"
+    signed = held if keys else "without looking at its signature: no public key is known here"
     chains = len(ledger.audit_heads())
     print(f"All {chains} audit chains hold, also against {against} ({signed}).")
 
@@ -70,13 +76,32 @@ def _ledger() -> SqlLedger:
     return ledger
 
 
-def _keys() -> CheckSignature | None:
-    """Return the check by the present signing key; None where Airflow's connection is not at hand."""
-    from nodeworthy.adapters.signer_ed25519 import Ed25519Keys, Ed25519Signer
+def _trusted(*, new_file: bool = False) -> Ed25519Keys | None:
+    """Return the keys of the file, which may be new, and the present signing key; None where neither is at hand."""
+    from nodeworthy.adapters.signer_ed25519 import Ed25519Keys, Ed25519Signer, read_keys
 
+    path = setting("KEYS", "")
+    begins = not path or (new_file and not Path(path).exists())
+    known = Ed25519Keys({}) if begins else read_keys(Path(path))
     try:
         signer = wiring().signer
     except (ImportError, Permanent):
-        return None
+        return known if known.document()["keys"] else None
     assert isinstance(signer, Ed25519Signer)
-    return Ed25519Keys({signer.key_id: signer.public_key()}).check
+    return known.joined(signer.key_id, signer.public_key())
+
+
+def _keys(given: argparse.Namespace) -> None:
+    """Print all keys, the present one among them; `--add` writes them into the file, whole or not at all."""
+    known = _trusted(new_file=given.add)
+    if known is None:
+        raise Permanent("No public key is known here: add the connection nodeworthy_signing or set NODEWORTHY_KEYS.")
+    text = json.dumps(known.document(), indent=2) + "\n"
+    if not given.add:
+        sys.stdout.write(text)
+        return
+    path = Path(setting("KEYS"))
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+    print(f"{path} holds {len(known.document()['keys'])} public keys.")

@@ -7,15 +7,13 @@ goes to a vendor with a part.
 from __future__ import annotations
 
 import argparse
-import base64
 import getpass
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from nodeworthy.errors import Permanent
-from nodeworthy.wiring import wiring
+from nodeworthy.wiring import setting, wiring
 
 
 def add_commands(commands: Any) -> None:
@@ -23,7 +21,7 @@ def add_commands(commands: Any) -> None:
     evidence = commands.add_parser("evidence").add_subparsers(required=True, metavar="WHAT")
     verify = evidence.add_parser("verify", help="check a dossier's folder, its manifest, or a certificate, offline")
     verify.add_argument("path", type=Path)
-    verify.add_argument("--keys", type=Path, help="JSON file: keys (public key in base64 by id) and revoked (ids)")
+    verify.add_argument("--keys", type=Path, help="JSON file of public keys; NODEWORTHY_KEYS by default")
     verify.set_defaults(act=_verify)
     export = evidence.add_parser("export", help="one archive with everything that is known about a node")
     export.add_argument("node")
@@ -59,16 +57,12 @@ def _verify(given: argparse.Namespace) -> None:
 
 
 def _keys(path: Path | None) -> Any:
-    from nodeworthy.adapters.signer_ed25519 import Ed25519Keys
+    from nodeworthy.adapters.signer_ed25519 import read_keys
 
-    if path is None:
+    given = path or setting("KEYS", "")
+    if not given:
         raise Permanent("A certificate is checked against public keys: give --keys FILE (see docs/operate.md).")
-    try:
-        document = json.loads(path.read_text())
-        keys = {name: base64.b64decode(key, validate=True) for name, key in document["keys"].items()}
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise Permanent(f"{path} is no file of public keys ({error}): see docs/operate.md for its form.") from error
-    return Ed25519Keys(keys, document.get("revoked", ()))
+    return read_keys(Path(given))
 
 
 def _export(given: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Callable
@@ -13,14 +14,18 @@ import pytest
 from jsonschema import Draft202012Validator
 from nodeworthy.adapters.evidence_folder import FolderStore
 from nodeworthy.adapters.ledger_sql.chain import breaks, canonical, link
-from nodeworthy.adapters.signer_ed25519 import Ed25519Keys, Ed25519Signer
+from nodeworthy.adapters.signer_ed25519 import Ed25519Keys, Ed25519Signer, PublicKey, read_keys
 from nodeworthy.errors import Permanent, Refused
+from nodeworthy.evidence.canonical import canonical_json
+from nodeworthy.evidence.certificate import signed
 from nodeworthy.procedures.checkpoint import against, checkpoint, verify
 
 from tests.contract.ledger.support import HOUR, Bench, node
 
 SIGNER = Ed25519Signer("key-1", b"k" * 32)
-CHECK = Ed25519Keys({"key-1": SIGNER.public_key()}).check
+KEYS = Ed25519Keys({"key-1": SIGNER.public_key()})
+NEXT = Ed25519Signer("key-2", b"n" * 32)
+BOTH = KEYS.joined("key-2", NEXT.public_key())
 
 
 @pytest.fixture
@@ -37,9 +42,9 @@ def told(bench: Bench) -> Bench:
     return bench
 
 
-def sign(bench: Bench, store: FolderStore) -> dict[str, Any]:
+def sign(bench: Bench, store: FolderStore, signer: Ed25519Signer = SIGNER) -> dict[str, Any]:
     """Write a checkpoint and return its document."""
-    done = checkpoint(bench.ledger, store, SIGNER, lambda line: None)
+    done = checkpoint(bench.ledger, store, signer, lambda line: None)
     reference = bench.ledger.checkpoints()[-1].reference
     assert reference is not None
     assert done.facts["sha256"] == reference.sha256
@@ -57,8 +62,8 @@ def test_an_untouched_audit_holds_against_its_checkpoints(told: Bench, store: Fo
     second = sign(told, store)
     written = (store._root / "audit/checkpoint-00000001.json").read_bytes()
     assert (second["number"], second["previous"]) == (2, hashlib.sha256(written).hexdigest())
-    assert verify(told.ledger, store, CHECK) == ()
-    assert against(told.ledger, first, CHECK) == ()
+    assert verify(told.ledger, store, KEYS) == ()
+    assert against(told.ledger, first, KEYS) == ()
 
 
 def _cut(bench: Bench) -> None:
@@ -97,17 +102,82 @@ def test_what_the_chains_cannot_show_the_checkpoint_does(
     sign(told, store)
     vandalism(told)
     assert told.ledger.verify_audit() == ()
-    (problem,) = verify(told.ledger, store, CHECK)
+    (problem,) = verify(told.ledger, store, KEYS)
     assert words in problem
 
 
 def test_a_forged_checkpoint_proves_nothing(told: Bench, store: FolderStore) -> None:
     """Other heads, another key or no signature: the signature does not fit."""
     document = sign(told, store)
-    other = Ed25519Keys({"key-1": Ed25519Signer("key-1", b"x" * 32).public_key()}).check
-    assert "does not fit" in against(told.ledger, {**document, "heads": {}}, CHECK)[0]
+    other = Ed25519Keys({"key-1": Ed25519Signer("key-1", b"x" * 32).public_key()})
+    assert "does not fit" in against(told.ledger, {**document, "heads": {}}, KEYS)[0]
     assert "does not fit" in against(told.ledger, document, other)[0]
-    assert "does not fit" in against(told.ledger, {**document, "signature": "?"}, CHECK)[0]
+    assert "does not fit" in against(told.ledger, {**document, "signature": "?"}, KEYS)[0]
+
+
+def test_checkpoints_of_a_retired_key_are_accepted_while_it_is_known(told: Bench, store: FolderStore) -> None:
+    """Signed by key-1, then by key-2: all hold with both keys, and an unknown one is named with what to do."""
+    sign(told, store)
+    assert verify(told.ledger, store, BOTH) == ()
+    sign(told, store, NEXT)
+    assert verify(told.ledger, store, BOTH, whole=True) == ()
+    only_new = Ed25519Keys({"key-2": NEXT.public_key()})
+    assert verify(told.ledger, store, only_new) == ()
+    (problem,) = verify(told.ledger, store, only_new, whole=True)
+    assert problem == (
+        "checkpoint 1 proves nothing: the key key-1 is unknown (known: key-2): add its public key to the file of keys."
+    )
+
+
+def test_a_revoked_key_proves_nothing_and_a_key_only_in_its_time(told: Bench, store: FolderStore) -> None:
+    """Whatever its signature; and a checkpoint that says another time than its key's is none of it."""
+    document = sign(told, store)
+    raw = {"key-1": SIGNER.public_key()}
+    assert against(told.ledger, document, Ed25519Keys(raw, revoked=["key-1"])) == [
+        "checkpoint 1 proves nothing: the key key-1 was revoked: nothing that it signed proves anything."
+    ]
+    now = told.clock.now()
+    for times, fits in (((now, None), True), ((None, now), False), ((now + HOUR, None), False), ((None, None), True)):
+        keys = Ed25519Keys({"key-1": PublicKey(SIGNER.public_key(), *times)})
+        found = against(told.ledger, document, keys)
+        assert found == () if fits else "was not in use at 2026-12-01 08:00 UTC" in found[0]
+
+
+def test_a_key_may_be_rotated_before_a_begun_checkpoint_is_stored(told: Bench, store: FolderStore) -> None:
+    """It is signed by the new key and says so."""
+    told.ledger.begin_checkpoint("key-1")
+    document = sign(told, store, NEXT)
+    assert (document["number"], document["key_id"]) == (1, "key-2")
+    assert verify(told.ledger, store, BOTH, whole=True) == ()
+
+
+def test_a_key_may_be_rotated_before_a_stored_checkpoint_is_recorded(told: Bench, store: FolderStore) -> None:
+    """What lies in the store, signed by the key before, is the checkpoint; the next is the new key's."""
+    begun = told.ledger.begin_checkpoint("key-1")
+    store.put("audit/checkpoint-00000001.json", canonical_json(signed(begun.body, SIGNER.sign)))
+    assert sign(told, store, NEXT)["key_id"] == "key-1"
+    assert sign(told, store, NEXT)["key_id"] == "key-2"
+    assert verify(told.ledger, store, BOTH, whole=True) == ()
+
+
+def test_a_file_of_keys_is_read_and_written_in_one_form(tmp_path: Path) -> None:
+    """Plain keys, keys with times and revoked ids come back; what is wrong is named with the file."""
+    path = tmp_path / "keys.json"
+    key = base64.b64encode(SIGNER.public_key()).decode()
+    timed = {"public_key": key, "from": "2026-12-01T00:00:00+00:00", "until": "2027-01-01T00:00:00+00:00"}
+    document = {"keys": {"key-1": key, "key-0": timed}, "revoked": ["key-9"]}
+    path.write_text(json.dumps(document))
+    assert read_keys(path).document() == document
+    with pytest.raises(Permanent, match="Two signing keys have the id key-1: give the new one an id of its own"):
+        read_keys(path).joined("key-1", NEXT.public_key())
+    for wrong in (
+        "{}",
+        '{"keys": {"k": "AAAA"}}',
+        '{"keys": {"k": {"public_key": "' + key + '", "until": "2027-01-01"}}}',
+    ):
+        path.write_text(wrong)
+        with pytest.raises(Permanent, match=r"keys.json is no file of public keys"):
+            read_keys(path)
 
 
 def test_a_checkpoint_that_was_removed_is_missed(told: Bench, store: FolderStore) -> None:
@@ -115,9 +185,9 @@ def test_a_checkpoint_that_was_removed_is_missed(told: Bench, store: FolderStore
     for _ in range(3):
         sign(told, store)
     told.sql("DELETE FROM checkpoints WHERE number = 2")
-    assert any("numbered [1, 3]" in problem for problem in verify(told.ledger, store, CHECK))
+    assert any("numbered [1, 3]" in problem for problem in verify(told.ledger, store, KEYS))
     (store._root / "audit/checkpoint-00000003.json").unlink()
-    assert any("checkpoint 3 cannot be read" in problem for problem in verify(told.ledger, store, CHECK))
+    assert any("checkpoint 3 cannot be read" in problem for problem in verify(told.ledger, store, KEYS))
 
 
 def test_a_rolled_back_ledger_cannot_go_on(told: Bench, store: FolderStore) -> None:
@@ -138,7 +208,7 @@ def test_a_crash_before_storing_is_made_good(told: Bench, store: FolderStore) ->
     document = sign(told, store)
     assert (document["number"], "N3" in document["heads"]) == (begun.number, False)
     assert "N3" in sign(told, store)["heads"]
-    assert verify(told.ledger, store, CHECK) == ()
+    assert verify(told.ledger, store, KEYS) == ()
 
 
 def test_exported_rows_prove_themselves(told: Bench) -> None:
@@ -157,7 +227,7 @@ def test_an_unreadable_checkpoint_is_named(told: Bench, store: FolderStore) -> N
     sign(told, store)
     path = store._root / "audit/checkpoint-00000001.json"
     path.write_bytes(path.read_bytes().replace(b"N1", b"N9"))
-    (problem,) = verify(told.ledger, store, CHECK)
+    (problem,) = verify(told.ledger, store, KEYS)
     assert "checkpoint 1 cannot be read" in problem
     reference = told.ledger.checkpoints()[0].reference
     assert reference is not None

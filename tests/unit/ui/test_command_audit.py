@@ -49,6 +49,28 @@ def test_an_audit_that_holds_says_against_what(url: str, capsys: Captured) -> No
     assert "All 1 audit chains hold, also against 1 checkpoints (its signature holds)." in told
 
 
+def test_a_rotated_key_is_kept_in_the_file_of_keys(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """`keys --add` before a rotation keeps the old public key; without the file the old checkpoint proves nothing."""
+    monkeypatch.setenv("NODEWORTHY_KEYS", str(tmp_path / "keys.json"))
+    assert main(["audit", "keys", "--add"]) == 0
+    assert main(["audit", "checkpoint"]) == 0
+    key = {"conn_type": "generic", "login": "key-2", "password": base64.b64encode(b"n" * 32).decode()}
+    monkeypatch.setenv("AIRFLOW_CONN_NODEWORTHY_SIGNING", json.dumps(key))
+    wiring.cache_clear()
+    assert main(["audit", "verify"]) == 0
+    assert main(["audit", "checkpoint"]) == 0
+    assert main(["audit", "verify", "--all"]) == 0
+    assert "against 2 checkpoints (their signatures hold)." in capsys.readouterr().out
+    assert main(["audit", "keys"]) == 0
+    shown = capsys.readouterr().out
+    assert sorted(json.loads(shown[shown.index("{") :])["keys"]) == ["key-1", "key-2"]
+    monkeypatch.delenv("NODEWORTHY_KEYS")
+    assert main(["audit", "verify", "--all"]) == 1
+    assert "checkpoint 1 proves nothing: the key key-1 is unknown (known: key-2)" in capsys.readouterr().out
+
+
 def test_an_audit_that_does_not_hold_fails(url: str, capsys: Captured) -> None:
     """Each broken place is a line, the last line says how many and what to do, and the exit code is 1."""
     assert main(["audit", "checkpoint"]) == 0
