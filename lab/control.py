@@ -110,6 +110,9 @@ class Control:
             status["effects"] = [effect.document() for effect in world.effects]
         return status
 
+    def _do_effects(self, *, since: int = 0) -> list[dict[str, Any]]:
+        return [effect.document() for effect in self._world.effects.after(since)]
+
     def _node(self, name: str) -> dict[str, Any]:
         node = self._world.nodes[name]
         machine = node.machine

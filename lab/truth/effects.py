@@ -47,6 +47,10 @@ class EffectLog:
         self._rows.append(effect)
         return effect
 
+    def after(self, number: int) -> list[Effect]:
+        """The effects that came after the one of this number, in order."""
+        return self._rows[number:]
+
     def __iter__(self) -> Iterator[Effect]:
         return iter(self._rows)
 
