@@ -22,6 +22,7 @@ _PORT = re.compile(r"^\s+Port (\d+):$")
 _FIELD = re.compile(r"^\s+([A-Z][A-Za-z ]+): ?(.*)$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:$")
 _LINK = re.compile(r"^(?:\d+: )?(?:link )?(\S+?)/(\d+):? (.*)$")
+_INFO = re.compile(r"^\s*(hca_id|phys_port_cnt|port|state|phys_state|link_layer):\s+(\S+)")
 _HCA = re.compile(r"^hca_id:\s+(\S+)$")
 _NETDEV = re.compile(r"^(\S+) port (\d+) ==> \S+ \((Up|Down)\)$")
 _SYSFS = re.compile(r"^/?sys/class/infiniband/([^/]+)/(?:ports/(\d+)/)?(\S+): (.*)$")
@@ -45,7 +46,7 @@ def read(text: str, sheet: Sheet) -> None:
         ports = _sysfs(lines)
     elif any(_HCA.match(line) for line in lines):
         sheet.tool = "ibv_devinfo"
-        ports = _devinfo(lines)
+        ports = _devinfo(lines, sheet)
     elif any(_NETDEV.match(line) for line in lines):
         sheet.tool = "ibdev2netdev"
         ports = [Port(found[1], found[2], _up(found[3] == "Up"), shows_rate=False)
@@ -140,21 +141,32 @@ def _up(up: bool) -> dict[str, str]:
     return {"state": "ACTIVE", "physical state": "LINK UP"} if up else {"state": "DOWN", "physical state": "not told"}
 
 
-def _devinfo(lines: list[str]) -> list[Port]:
+def _devinfo(lines: list[str], sheet: Sheet) -> list[Port]:
     """``ibv_devinfo``: the physical state is printed with -v alone, and an active port has its link."""
     ports: list[Port] = []
-    device = ""
-    for line in lines:
-        if head := _HCA.match(line):
-            device = head[1]
-        elif found := re.match(r"^\s+(port|state|phys_state):\s+(\S+)", line):
-            if found[1] == "port":
-                ports.append(Port(device, found[2], {"state": "", "physical state": ""}, shows_rate=False))
-            elif ports and found[1] == "state":
-                ports[-1].fields |= _up(found[2] == "PORT_ACTIVE") | {"state": found[2].removeprefix("PORT_")}
-            elif ports:
-                ports[-1].fields["physical state"] = found[2].replace("_", " ")
+    announced: dict[str, int] = {}
+    for name, word in (found.groups() for line in lines if (found := _INFO.match(line))):
+        device = next(reversed(announced), "")
+        if name == "hca_id":
+            announced[word] = 1
+        elif name == "phys_port_cnt":
+            announced[device] = whole(word) or 0
+        elif name == "port":
+            ports.append(Port(device, word, {}, shows_rate=False))
+        elif ports:
+            _devinfo_field(ports[-1], name, word)
+    _announced(announced, ports, sheet)
+    for port in ports:
+        if "link_layer" not in port.fields:
+            sheet.note("row/missing", port.name, "link_layer is missing")
     return ports
+
+
+def _devinfo_field(port: Port, name: str, word: str) -> None:
+    if name == "state":
+        port.fields |= _up(word == "PORT_ACTIVE") | {"state": word.removeprefix("PORT_")}
+    else:
+        port.fields["physical state" if name == "phys_state" else name] = word.replace("_", " ")
 
 
 def _sysfs(lines: list[str]) -> list[Port]:

@@ -16,6 +16,7 @@ _KEY = re.compile(
 )
 _PLAIN = re.compile(r"^Interface:\s+(\S+?),\s+via: LLDP", re.MULTILINE)
 _PLAIN_FIELD = re.compile(r"^\s+(SysName|ChassisID|PortID|PortDescr|TTL):\s+(.*)$")
+_MARKS = frozenset({"via", "rid", "age", "ttl", "name", "sysname"})
 _NAMED = re.compile(r'"rid"\s*:')
 
 
@@ -58,8 +59,11 @@ def _words(text: str, sheet: Sheet) -> None:
     torn_end(text, sheet)
     for name, own in fields.items():
         _neighbour(name, own, sheet)
-    lives = {name: {"TTL"} & {key.rsplit(".", 1)[-1].upper() for key in own} for name, own in fields.items()}
-    uneven(sheet, lives, "the time to live")
+    uneven(
+        sheet,
+        {name: _MARKS & {key.rsplit(".", 1)[-1].lower() for key in own} for name, own in fields.items()},
+        "the field",
+    )
     if _PLAIN.search(text) and not re.search(r"^-{20,}\s*\Z", text, re.MULTILINE):
         sheet.note("document/cut", "file", "the line that closes the list is missing")
     sheet.number("node", "interfaces", len(fields), "count")
@@ -81,8 +85,11 @@ def _plain(text: str, sheet: Sheet) -> dict[str, dict[str, str]]:
     for line in text.splitlines():
         if head := _PLAIN.match(line):
             fields[head[1]] = {}
-        elif fields and (found := _PLAIN_FIELD.match(line)):
-            next(reversed(fields.values()))[found[1]] = found[2]
+        elif found := _PLAIN_FIELD.match(line):
+            own = next(reversed(fields.values()), {})
+            if not fields or found[1] in own:
+                sheet.note("row/missing", "file", f"{found[1]} stands under no interface: {found[2]}")
+            own[found[1]] = found[2]
     return fields
 
 

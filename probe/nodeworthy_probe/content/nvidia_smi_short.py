@@ -84,7 +84,10 @@ def _nvlink_errors(lines: list[str], sheet: Sheet) -> None:
         elif line.strip():
             sheet.note("row/unreadable", gpu or "file", f"a line cannot be read: {line[:80]}")
     note_duplicates(sheet, [" ".join(key) for key in seen], "the counter")
-    expected = len({key[0] for key in seen}) * len({key[1:] for key in seen})
+    gpus = sum(bool(_LISTED.match(line)) for line in lines)
+    if gpus == 1:
+        sheet.note("row/missing", "file", "one GPU with NVLinks and nothing that they could lead to")
+    expected = gpus * len({key[1] for key in seen}) * len({key[2] for key in seen})
     if len(set(seen)) != expected or not seen:
         sheet.note("row/missing", "file", f"{len(set(seen))} of {expected} counters are there")
 

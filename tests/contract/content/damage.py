@@ -41,7 +41,11 @@ def cut(seed: Seed, chance: random.Random) -> str | None:
     """The file ends too early."""
     end = seed.text.rindex(seed.cut_after) + len(seed.cut_after) if seed.cut_after else len(seed.text) - 2
     place = chance.randrange(seed.cut_from, end)
-    return None if seed.whole_before and seed.text.startswith(seed.whole_before, place) else seed.text[:place]
+    return (
+        None
+        if seed.whole_before and seed.text[place:].lstrip("\n").startswith(seed.whole_before)
+        else seed.text[:place]
+    )
 
 
 def drop(seed: Seed, chance: random.Random) -> str | None:
