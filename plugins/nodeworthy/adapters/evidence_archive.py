@@ -16,11 +16,13 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from nodeworthy.errors import Refused
+from nodeworthy.evidence.canonical import sha256_hex
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.ports import Ledger
 
 ARCHIVE_SCHEMA = "nodeworthy.rma/1"
+INDEX = "index.json"
 
 
 class _WithParts(Protocol):
@@ -28,7 +30,10 @@ class _WithParts(Protocol):
 
 
 def archive(name: str, ledger: Ledger, get: Callable[[EvidenceReference], bytes]) -> bytes:
-    """Return a gzipped tar: `index.json` and every file of every dossier of the node. Refused for an unknown node."""
+    """Return a gzipped tar with every file of every dossier of the node. Refused for an unknown node.
+
+    `index.json` tells what is known of the node and holds the SHA-256 of every other file.
+    """
     records = ledger.nodes([name])
     if not records:
         raise Refused(f"The ledger knows no node {name}: correct the name.")
@@ -52,9 +57,9 @@ def archive(name: str, ledger: Ledger, get: Callable[[EvidenceReference], bytes]
         "components": _parts(ledger, name),
         "judgements": [_judgement(one) for one in judgements],
         "effects": [_plain(asdict(one)) for one in ledger.effects(name) if one.kind != "test-plan"],
-        "files": sorted(files),
     }
-    files["index.json"] = (json.dumps(index, indent=1, sort_keys=True, default=str) + "\n").encode()
+    index["sha256"] = {name: sha256_hex(content) for name, content in sorted(files.items())}
+    files[INDEX] = (json.dumps(index, indent=1, sort_keys=True, default=str) + "\n").encode()
     return _tar(files)
 
 

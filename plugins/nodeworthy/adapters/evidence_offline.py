@@ -1,4 +1,4 @@
-"""Checks a dossier or a certificate from files alone: no ledger, no store, no settings.
+"""Checks a dossier, an archive or a certificate from files alone: no ledger, no store, no settings.
 
 Three questions: is every file there and unchanged, does the verdict follow from the evidence to the byte, and (for a
 certificate) does the signature fit. A dossier may lie in its place in the evidence store or in a folder of its own.
@@ -12,8 +12,10 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from nodeworthy.adapters.evidence_archive import ARCHIVE_SCHEMA, INDEX
 from nodeworthy.adapters.signer_ed25519 import Ed25519Keys
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.canonical import sha256_hex
 from nodeworthy.evidence.certificate import CERTIFICATE_SCHEMA, problems_of_certificate
 from nodeworthy.evidence.dossier import MANIFEST, verify, verify_dossier
 from nodeworthy.evidence.measurements import EvidenceReference
@@ -21,10 +23,10 @@ from nodeworthy.qualification.rejudge import rejudge
 
 
 class OfflineEvidence:
-    """One dossier's folder or manifest, or one certificate, on this machine."""
+    """One dossier's folder or manifest, one unpacked archive, or one certificate, on this machine."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path / MANIFEST if path.is_dir() else path
+        self._file = path / _named(path) if path.is_dir() else path
         self._folder = self._file.parent
         self._document = _read(self._file)
         self.summary = ""
@@ -33,6 +35,30 @@ class OfflineEvidence:
     def is_certificate(self) -> bool:
         """Whether this is a certificate rather than a dossier."""
         return self._document.get("schema") == CERTIFICATE_SCHEMA
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether this is the unpacked archive of a node."""
+        return self._document.get("schema") == ARCHIVE_SCHEMA
+
+    def archive(self) -> tuple[str, ...]:
+        """Return one sentence per file that is missing or changed, and per dossier whose verdict does not follow."""
+        problems, dossiers = [], 0
+        for name, expected in sorted(self._document["sha256"].items()):
+            place = self._folder / name
+            if not place.is_file():
+                problems.append(f"{name} is missing: the archive was cut; ask for it again.")
+            elif sha256_hex(place.read_bytes()) != expected:
+                problems.append(f"{name} was changed: its SHA-256 is not the index's {expected}.")
+            elif place.name == MANIFEST:
+                dossiers += 1
+                problems += [f"{name}: {problem}" for problem in OfflineEvidence(place).dossier()]
+        shown = self._document
+        self.summary = (
+            f"{len(shown['sha256'])} files of {shown['node']} ({shown['serial']}) are there and unchanged, and the "
+            f"verdicts of {dossiers} dossiers follow from them to the byte."
+        )
+        return tuple(problems)
 
     def dossier(self) -> tuple[str, ...]:
         """Return one sentence per thing that is wrong; nothing when the dossier is whole and its verdict follows."""
@@ -92,6 +118,11 @@ class OfflineEvidence:
         return tuple(
             f"The manifest and the verdict disagree about {key}: the manifest was changed." for key in differing
         )
+
+
+def _named(folder: Path) -> str:
+    """Return the file that tells what lies in a folder: a dossier's manifest, or an archive's index."""
+    return MANIFEST if (folder / MANIFEST).is_file() or not (folder / INDEX).is_file() else INDEX
 
 
 def _does_not_follow(files: Mapping[str, bytes]) -> tuple[str, ...]:

@@ -26,7 +26,12 @@ def read_rules(include: Path) -> Rules:
         retention_every=duration(retention["every"]),
         remove=retention["remove"],
         evidence=tuple(
-            Kept(row["name"], row["pattern"], None if row["keep"] == FOR_EVER else duration(row["keep"]))
+            Kept(
+                row["name"],
+                row["pattern"],
+                None if row["keep"] == FOR_EVER else duration(row["keep"]),
+                row.get("outcome", ""),
+            )
             for row in retention["classes"]
         ),
     )

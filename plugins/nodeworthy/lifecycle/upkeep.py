@@ -139,12 +139,22 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Closed:
+    """An episode that is over: how long ago it closed, and what it ended with (rma, fail, pass, other)."""
+
+    age: timedelta
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """One class of evidence: files whose name matches `pattern` are kept this long after their episode closed."""
 
     name: str
     pattern: str
     keep: timedelta | None
+    outcome: str = ""
+    """What the episode must have ended with: rma, fail, pass or other; empty for any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ audit with its path and size, so that a missing file is explained and not suspic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from fnmatch import fnmatchcase
 
-from nodeworthy.lifecycle.upkeep import Kept
+from nodeworthy.lifecycle.upkeep import Closed, Kept
 from nodeworthy.procedures.upkeep import House
 
 CHORE = "retention"
@@ -27,11 +26,11 @@ def retention(house: House) -> str:
         return "Every class of evidence is kept for ever."
     needed, files, size = house.upkeep.needed_episodes(), 0, 0
     closed = house.upkeep.closed_episodes(shortest)
-    for (serial, episode), age in sorted(closed.items()):
+    for (serial, episode), over_since in sorted(closed.items(), key=lambda pair: pair[0]):
         if (serial, episode) in needed:
             continue
         found = house.shelf.files(FOLDER.format(serial=serial, episode=episode))
-        over = {path: found[path] for path in sorted(found) if is_over(path, age, house.rules.evidence)}
+        over = {path: found[path] for path in sorted(found) if is_over(path, over_since, house.rules.evidence)}
         files, size = files + len(over), size + sum(over.values())
         if over:
             _clear(house, serial, over)
@@ -39,12 +38,12 @@ def retention(house: House) -> str:
     return f"Evidence of {len(closed)} old episodes looked through: {files} files with {size} bytes {verb}."
 
 
-def is_over(path: str, age: timedelta, classes: Sequence[Kept]) -> bool:
-    """Tell whether a file's time is over. The first class whose pattern fits its name decides."""
+def is_over(path: str, episode: Closed, classes: Sequence[Kept]) -> bool:
+    """Tell whether a file's time is over. The first class that fits its name and its episode's outcome decides."""
     name = path.rsplit("/", 1)[-1]
     for one in classes:
-        if fnmatchcase(name, one.pattern):
-            return one.keep is not None and age > one.keep
+        if fnmatchcase(name, one.pattern) and one.outcome in ("", episode.outcome):
+            return one.keep is not None and episode.age > one.keep
     return False
 
 

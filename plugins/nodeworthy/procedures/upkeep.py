@@ -13,7 +13,18 @@ from typing import Any, Protocol
 
 from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.records import Effect
-from nodeworthy.lifecycle.upkeep import DeadLease, Identity, Limit, Notice, Orphan, Overdue, Report, Rules, Standing
+from nodeworthy.lifecycle.upkeep import (
+    Closed,
+    DeadLease,
+    Identity,
+    Limit,
+    Notice,
+    Orphan,
+    Overdue,
+    Report,
+    Rules,
+    Standing,
+)
 from nodeworthy.ports import Work
 from nodeworthy.qualification.lemons import PartRecord
 
@@ -66,8 +77,8 @@ class Upkeep(Protocol):
     def verify_audit(self, node: str | None = None) -> tuple[str, ...]:
         """Return one sentence per broken place of one node's chain, or of all."""
 
-    def closed_episodes(self, older_than: timedelta) -> Mapping[tuple[str, int], timedelta]:
-        """Return the age of every episode that closed longer ago than this, by serial and number."""
+    def closed_episodes(self, older_than: timedelta) -> Mapping[tuple[str, int], Closed]:
+        """Return every episode that closed longer ago than this, by serial and number."""
 
     def needed_episodes(self) -> frozenset[tuple[str, int]]:
         """Return serial and number of every episode that a valid qualification or certificate rests on."""

@@ -50,7 +50,9 @@ def _verify(given: argparse.Namespace) -> None:
 
     evidence = OfflineEvidence(given.path)
     checked = evidence.certificate(_keys(given.keys), datetime.now(UTC)) if evidence.is_certificate else None
-    problems = evidence.dossier() if checked is None else checked
+    if checked is None:
+        checked = evidence.archive() if evidence.is_archive else evidence.dossier()
+    problems = checked
     if problems:
         raise Permanent("\n".join(problems))
     print(evidence.summary)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nodeworthy.adapters.library_yaml import YamlLibrary
 from nodeworthy.errors import Permanent
-from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.evidence.verdicts import Scope, Verdict
 from nodeworthy.lifecycle.records import Hold
 from nodeworthy.procedures.deadlines import deadlines
 from nodeworthy.procedures.lemons import lemons
@@ -261,3 +261,19 @@ def test_a_lemon_is_told_once_and_where_it_is_now(keeper: Keeper) -> None:
     keeper.pass_(days=400)
     lemons(keeper.house())
     assert keeper.notices("lemons") == []
+
+
+def test_raw_outputs_of_a_failure_stay_longer(keeper: Keeper) -> None:
+    """After 401 days those of a pass leave and those of a failure stay; after 731 they leave too."""
+    keeper.rules = replace(keeper.rules, remove=True)
+    for name, verdict in (("n1", Verdict.PASS), ("n2", Verdict.FAIL)):
+        lease = keeper.bench.take(name, run=f"run-{name}")
+        keeper.bench.ledger.record_judgement(lease, judgement(lease, Scope.HARDWARE, verdict), None)
+        keeper.store.put(f"nodes/{name.upper()}/{lease.episode}/bundle.tar.gz", b"raw")
+        keeper.bench.ledger.release(lease, close=True, reason="done")
+    keeper.pass_(days=401)
+    retention(keeper.house())
+    assert list(keeper.store.files("nodes")) == ["nodes/N2/2/bundle.tar.gz"]
+    keeper.pass_(days=330)
+    retention(keeper.house())
+    assert list(keeper.store.files("nodes")) == []

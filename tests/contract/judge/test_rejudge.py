@@ -240,8 +240,28 @@ def test_the_vendors_archive_holds_every_dossier_and_verifies_unpacked(tmp_path:
     index = json.loads((tmp_path / "index.json").read_text())
     assert (index["node"], index["simulated"], len(index["judgements"])) == ("gpu-a01", True, 1)
     assert OfflineEvidence((tmp_path / index["judgements"][0]["dossier"]).parent).dossier() == ()
+    whole = OfflineEvidence(tmp_path)
+    assert whole.is_archive
+    assert whole.archive() == ()
+    assert "files of gpu-a01" in whole.summary
+    assert "1 dossiers follow from them" in whole.summary
     with pytest.raises(Refused, match="knows no node"):
         archive("gpu-z99", one.bench.ledger, one.bench.store.get)
+
+
+def test_an_archive_that_was_changed_or_cut_is_noticed(tmp_path: Path) -> None:
+    """The index holds the hash of every file, so a vendor and an operator speak of the same evidence."""
+    one = court()
+    one.bring(healthy())
+    one.run()
+    with tarfile.open(fileobj=io.BytesIO(archive("gpu-a01", one.bench.ledger, one.bench.store.get))) as tar:
+        tar.extractall(tmp_path, filter="data")
+    page, plan = (next(tmp_path.rglob(name)) for name in ("page.html", "plan.json"))
+    page.write_bytes(page.read_bytes().replace(b"pass", b"fail"))
+    plan.unlink()
+    problems = OfflineEvidence(tmp_path).archive()
+    assert any("page.html was changed" in problem for problem in problems)
+    assert any("plan.json is missing: the archive was cut" in problem for problem in problems)
 
 
 def test_limits_that_change_while_a_wave_is_judged_count_for_nothing() -> None:

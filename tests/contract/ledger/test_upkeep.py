@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from nodeworthy.errors import Refused
-from nodeworthy.lifecycle.upkeep import Identity, Limit, Notice, Report
+from nodeworthy.evidence.verdicts import Scope, Verdict
+from nodeworthy.lifecycle.upkeep import Closed, Identity, Limit, Notice, Report
 
-from tests.contract.ledger.support import HOUR, START, Bench, node
+from tests.contract.ledger.support import HOUR, START, Bench, judgement, node
 
 REASON = {"reason": "seen by a test"}
 
@@ -257,4 +259,33 @@ def test_what_a_valid_qualification_rests_on_is_needed(bench: Bench) -> None:
     bench.clock.pass_(timedelta(days=2))
     assert bench.ledger.needed_episodes() == frozenset()
     assert bench.ledger.closed_episodes(timedelta(days=32)) == {}
-    assert bench.ledger.closed_episodes(timedelta(days=30)) == {("N1", lease.episode): timedelta(days=31)}
+    closed = {("N1", lease.episode): Closed(timedelta(days=31), "other")}
+    assert bench.ledger.closed_episodes(timedelta(days=30)) == closed
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "outcome"),
+    [((Verdict.PASS,), "pass"), ((Verdict.FAIL, Verdict.PASS), "fail"), ((Verdict.INCOMPLETE,), "other")],
+)
+def test_an_episode_is_known_by_what_it_ended_with(bench: Bench, verdicts: Sequence[Verdict], outcome: str) -> None:
+    """One failing verdict makes it an episode of a failure, whatever passed after it."""
+    lease = bench.take()
+    for verdict in verdicts:
+        bench.ledger.record_judgement(lease, judgement(lease, Scope.HARDWARE, verdict), None)
+    bench.ledger.release(lease, close=True, reason="done")
+    bench.clock.pass_(timedelta(days=2))
+    (closed,) = bench.ledger.closed_episodes(timedelta(days=1)).values()
+    assert closed.outcome == outcome
+
+
+def test_an_episode_that_sent_a_node_to_its_vendor_is_an_rma(bench: Bench) -> None:
+    """The lifecycle says which moves those are: the ones that need the approval `rma`."""
+    lease = bench.take()
+    bench.bring(lease, "validation_booted")
+    bench.ledger.record_judgement(lease, judgement(lease, Scope.HARDWARE, Verdict.FAIL), None)
+    bench.ledger.advance(lease, "quarantine", {"reason": "slow"})
+    bench.ledger.record_approval(lease, plan_sha256="r", who="ada", answer="approve", why="broken")
+    bench.ledger.advance(lease, "flag_for_rma", {"reason": "broken"})
+    bench.ledger.release(lease, close=True, reason="sent")
+    bench.clock.pass_(timedelta(days=2))
+    assert [one.outcome for one in bench.ledger.closed_episodes(timedelta(days=1)).values()] == ["rma"]

@@ -16,7 +16,8 @@ from nodeworthy.adapters.ledger_sql.restored import Restored
 from nodeworthy.adapters.ledger_sql.schema_upkeep import chores, identities
 from nodeworthy.adapters.ledger_sql.standings import Standings
 from nodeworthy.adapters.ledger_sql.store import Row
-from nodeworthy.lifecycle.upkeep import Identity
+from nodeworthy.evidence.verdicts import Verdict
+from nodeworthy.lifecycle.upkeep import Closed, Identity
 
 CHORES: Final = 12
 """The line of those who claim a duty."""
@@ -62,12 +63,29 @@ class Upkeep(Orphans, Restored, Standings):
                 connection.execute(sa.update(chores).where(chores.c.name == name).values(claimed_at=now))
             return True
 
-    def closed_episodes(self, older_than: timedelta) -> Mapping[tuple[str, int], timedelta]:
-        """Return the age of every episode that closed longer ago than this, by serial and number."""
+    def closed_episodes(self, older_than: timedelta) -> Mapping[tuple[str, int], Closed]:
+        """Return every episode that closed longer ago than this, by serial and number."""
         table, now = schema.episodes, self._clock.now()
         query = sa.select(table.c.node, table.c.id, table.c.closed_at).where(table.c.closed_at <= now - older_than)
         with self._reading() as connection:
-            return {(row.node, row.id): now - row.closed_at for row in connection.execute(query)}
+            outcomes = self._outcomes(connection)
+            return {
+                (row.node, row.id): Closed(now - row.closed_at, outcomes.get(row.id, "other"))
+                for row in connection.execute(query)
+            }
+
+    def _outcomes(self, connection: sa.Connection) -> dict[int, str]:
+        """Return what each episode ended with; the later of these words wins over an earlier one: pass, fail, rma."""
+        judged, moved = schema.judgements.c, schema.transitions.c
+        returns = sorted({row.event for row in self._lifecycle.transitions if row.approval == "rma"})
+        found: dict[int, str] = {}
+        for word, query in (
+            ("pass", sa.select(judged.episode).where(judged.verdict == Verdict.PASS.value)),
+            ("fail", sa.select(judged.episode).where(judged.verdict == Verdict.FAIL.value)),
+            ("rma", sa.select(moved.episode).where(moved.event.in_(returns))),
+        ):
+            found.update(dict.fromkeys(connection.scalars(query.distinct()), word))
+        return found
 
     def needed_episodes(self) -> frozenset[tuple[str, int]]:
         """Return serial and number of every episode that a valid qualification or certificate rests on."""
