@@ -59,11 +59,8 @@ def _words(text: str, sheet: Sheet) -> None:
     torn_end(text, sheet)
     for name, own in fields.items():
         _neighbour(name, own, sheet)
-    uneven(
-        sheet,
-        {name: _MARKS & {key.rsplit(".", 1)[-1].lower() for key in own} for name, own in fields.items()},
-        "the field",
-    )
+    words = {name: {key.rsplit(".", 1)[-1].lower() for key in own} for name, own in fields.items()}
+    uneven(sheet, {name: set(_MARKS & own) for name, own in words.items()}, "the field")
     if _PLAIN.search(text) and not re.search(r"^-{20,}\s*\Z", text, re.MULTILINE):
         sheet.note("document/cut", "file", "the line that closes the list is missing")
     sheet.number("node", "interfaces", len(fields), "count")

@@ -1,0 +1,80 @@
+"""The other forms of the tools under the same damage as the first ones: a few hundred mutations of each, in one go.
+
+A list that has no end mark and no numbers cannot tell that its last entry was lost; such rows are not damaged here.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.contract.content import trap_cases_cluster as cluster
+from tests.contract.content import trap_cases_forms as forms
+from tests.contract.content.damage import DESTRUCTIVE, NEUTRAL
+from tests.contract.content.reading import judged
+from tests.data.content_seeds import Seed
+
+MUTATIONS = 150
+INSIDE = ("double", "not_a_number", "other_unit", "wrong_count")
+SEEDS = (
+    Seed(
+        "mlxlink text",
+        "mlxlink",
+        forms.MLXLINK,
+        r"State|BER|Effective|Speed|Width|Temperature|LOS",
+        cut_after="BER                   : 2E-",
+    ),
+    Seed("lsblk pairs", "lsblk", forms.PAIRS, r"NAME", damages=INSIDE),
+    Seed("lsblk table", "lsblk", forms.BLOCKS, r"^nvme|^NAME", damages=INSIDE),
+    Seed(
+        "gpu-stream", "stream", forms.GPU_STREAM, r"STREAM|Device", cut_after="TRIAD_float_buffer_4294967296_block_256"
+    ),
+    Seed(
+        "smartctl text",
+        "smartctl",
+        forms.SMARTCTL,
+        r"Spare|Warning|PASSED|Media|Percentage|Model|Serial",
+        cut_after="Critical Comp. Temp",
+    ),
+    Seed("nvme text", "smartctl", forms.NVME, r"spare|warning  |media|percentage", cut_after="Critical Composite"),
+    Seed("timesync", "time-sync", forms.TIMESYNC, r"Leap|Offset|Packet|Stratum", cut_after="Packet count"),
+    Seed("latency", "perftest", forms.LATENCY, r"#bytes|^ 2 |Mtu|qps", cut_after=" 2        "),
+    Seed("chosen fields", "nvidia-smi", cluster.QUERY, r"^\d|index", damages=INSIDE),
+    Seed("link errors", "nvidia-smi", cluster.ERRORS, r"Link", cut_after="Link 2: CRC Err"),
+    Seed("node yaml", "k8s", cluster.NODE, r"gpu:|cpu|memory: |pods|status: \"True\"|type: Ready", cut_after="nodeInf"),
+    Seed(
+        "lldp keys",
+        "lldp",
+        cluster.KEYS,
+        r"ifname|chassis.name|ttl|via",
+        cut_after="lldp.p1.port.ifname",
+        whole_before="lldp.p1.via",
+    ),
+    Seed(
+        "lldp plain",
+        "lldp",
+        cluster.PLAIN,
+        r"PortID|SysName|Interface|TTL",
+        cut_from=300,
+        cut_after="TTL:          120\n---",
+    ),
+    Seed(
+        "devinfo", "ibstat", cluster.DEVINFO, r"\tstate|hca_id|\tport:", whole_before="hca_id", cut_after="PORT_ACTIV"
+    ),
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.name)
+def test_damage_never_passes_and_noise_changes_nothing(seed: Seed) -> None:
+    """The same hundred and fifty mutations each time."""
+    assert judged(seed.kind, seed.text).verdict.value == "pass"
+    chance = random.Random(20261130)
+    for _ in range(MUTATIONS):
+        damage = chance.choice((*DESTRUCTIVE, *DESTRUCTIVE, *NEUTRAL))
+        if damage in DESTRUCTIVE and damage.__name__ not in seed.damages:
+            continue
+        text = damage(seed, chance)
+        if text is not None and text != seed.text:
+            passed = judged(seed.kind, text).verdict.value == "pass"
+            assert passed == (damage in NEUTRAL), f"{damage.__name__}: {text}"
