@@ -102,6 +102,14 @@ def duration(text: object, named: str) -> timedelta:
     return timedelta(**parts)
 
 
+def spoken(time: timedelta) -> str:
+    """Return a duration as a person says it."""
+    hours = time / timedelta(hours=1)
+    if hours >= 48:
+        return f"{hours / 24:g} days"
+    return f"{hours:g} hours" if hours >= 1 else f"{time / timedelta(minutes=1):g} minutes"
+
+
 def _deadline(row: Mapping[str, Any], name: str) -> Deadline:
     named, value, because = f"Milestone `{name}`", row["deadline"], str(row.get("because", ""))
     if value == NEVER:

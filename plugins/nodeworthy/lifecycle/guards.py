@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from nodeworthy.evidence.records import Qualification
@@ -141,10 +141,12 @@ def brake_released(facts: Facts, row: Transition) -> Refusal | None:
 
 
 def window_open(facts: Facts, row: Transition) -> Refusal | None:
-    """A maintenance window of the pool is open."""
+    """A maintenance window of the pool is open, and stays open for as long as the action is expected to take."""
     if facts.absence is not None or facts.policy is None:
         return None
-    why, until = windows.sentence(facts.policy.calendar, facts.now)
+    calendar = facts.policy.calendar
+    takes = max((calendar.takes.get(action.value, timedelta(0)) for action in _actions(row)), default=timedelta(0))
+    why, until = windows.sentence(calendar, facts.now, takes)
     return Refusal(f"not {_done(row)}: {why}.", until) if why else None
 
 

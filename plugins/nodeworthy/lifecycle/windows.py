@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dateutil.rrule import rrule, rrulestr
 
-from nodeworthy.lifecycle.document import duration
+from nodeworthy.lifecycle.document import duration, spoken
 from nodeworthy.lifecycle.policy_error import Place, PolicyError
 
 HORIZON: Final = 1500
@@ -59,14 +59,18 @@ class Calendar:
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     windows: tuple[Window, ...] = ()
     blackouts: tuple[Blackout, ...] = ()
+    takes: Mapping[str, timedelta] = field(default_factory=dict)
+    """How long each class of action is expected to take; what is not named takes no time."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Calendar:
-        """Read `time_zone`, `open` and `blackouts`. Raises PolicyError with its place."""
+        """Read `time_zone`, `open`, `blackouts` and `takes`. Raises PolicyError with its place."""
         place: Place = ("windows",)
         opened = [_window(row, (*place, "open", at)) for at, row in enumerate(document.get("open", ()))]
         closed = [_blackout(row, (*place, "blackouts", at)) for at, row in enumerate(document.get("blackouts", ()))]
-        return cls(_zone(str(document.get("time_zone", "UTC")), (*place, "time_zone")), tuple(opened), tuple(closed))
+        zone = _zone(str(document.get("time_zone", "UTC")), (*place, "time_zone"))
+        takes = {str(name): duration(text, "An action") for name, text in document.get("takes", {}).items()}
+        return cls(zone, tuple(opened), tuple(closed), takes)
 
     def is_open(self, at: datetime) -> bool:
         """Whether voluntary work may happen at an aware time."""
@@ -77,13 +81,17 @@ class Calendar:
         ends = [end for begin, end in self._spans(at, at) if begin <= at < end]
         if self.blackout(at) is not None or not ends:
             return None
-        return min([max(ends), *(begin for begin, _ in self._dark() if begin > at)])
+        return min([max(ends), *self._begins_dark(at)])
 
-    def next_open(self, after: datetime) -> datetime | None:
-        """Return the first moment from `after` on that is open, in UTC; None when the rules have ended."""
+    def closes(self, at: datetime) -> datetime | None:
+        """Return when what is open at `at` closes, in UTC, by a window's end or a blackout; None when it never does."""
+        return self.open_until(at) if self.windows else min(self._begins_dark(at), default=None)
+
+    def next_open(self, after: datetime, lasting: timedelta = timedelta(0)) -> datetime | None:
+        """Return the first moment from `after` on that is open for so long, in UTC; None when there is none left."""
         if not self.windows:
-            return self._light(after.astimezone(UTC))
-        found = [moment for window in self.windows if (moment := self._first(window, after)) is not None]
+            return self._first_light(after.astimezone(UTC), lasting)
+        found = [moment for window in self.windows if (moment := self._first(window, after, lasting)) is not None]
         return min(found, default=None)
 
     def blackout(self, at: datetime) -> Blackout | None:
@@ -91,12 +99,22 @@ class Calendar:
         day = at.astimezone(self.zone).date()
         return next((dark for dark in self.blackouts if dark.first <= day <= dark.last), None)
 
-    def _first(self, window: Window, after: datetime) -> datetime | None:
+    def _first(self, window: Window, after: datetime, lasting: timedelta) -> datetime | None:
         for begin, end in islice(self._of(window, after), HORIZON):
-            moment = self._light(max(begin, after.astimezone(UTC)))
-            if moment < end:
+            moment = self._first_light(max(begin, after.astimezone(UTC)), lasting)
+            if moment < end and moment + lasting <= end:
                 return moment
         return None
+
+    def _first_light(self, moment: datetime, lasting: timedelta) -> datetime:
+        """Return the first moment from `moment` on that no blackout touches for so long."""
+        moment = self._light(moment)
+        while any(begin < moment + lasting for begin in self._begins_dark(moment)):
+            moment = self._light(min(self._begins_dark(moment)))
+        return moment
+
+    def _begins_dark(self, after: datetime) -> list[datetime]:
+        return [begin for begin, _ in self._dark() if begin > after]
 
     def _spans(self, after: datetime, before: datetime) -> Iterator[Span]:
         """Yield the windows, in UTC, that end after `after` and begin no later than `before`."""
@@ -175,14 +193,24 @@ def _zone(name: str, place: Place) -> ZoneInfo:
         raise PolicyError(f"there is no time zone `{name}`: use a name such as Europe/Berlin", place) from error
 
 
-def sentence(calendar: Calendar, now: datetime) -> tuple[str, datetime | None]:
-    """Return why nothing voluntary happens at `now` and when it may; ("", None) when it may now."""
-    if calendar.is_open(now):
+def sentence(calendar: Calendar, now: datetime, takes: timedelta = timedelta(0)) -> tuple[str, datetime | None]:
+    """Return why nothing voluntary that takes so long begins at `now`, and when it may; ("", None) when it may now."""
+    if not calendar.is_open(now):
+        dark, opens = calendar.blackout(now), calendar.next_open(now, takes)
+        why = f"the blackout {dark.first} to {dark.last} ({dark.why})" if dark else "no maintenance window is open"
+        return f"{why}: {_when(opens, takes)}", opens
+    closes = calendar.closes(now)
+    if closes is None or now + takes <= closes:
         return "", None
-    dark, opens = calendar.blackout(now), calendar.next_open(now)
-    when = f"the next window opens at {opens:%Y-%m-%d %H:%M} UTC" if opens else "no window is left in the calendar"
-    why = f"the blackout {dark.first} to {dark.last} ({dark.why})" if dark else "no maintenance window is open"
-    return f"{why}: {when}", opens
+    opens = calendar.next_open(closes, takes)
+    why = f"it is expected to take {spoken(takes)} and the time for it ends at {closes:%Y-%m-%d %H:%M} UTC"
+    return f"{why}: {_when(opens, takes)}", opens
+
+
+def _when(opens: datetime | None, takes: timedelta) -> str:
+    if opens is None:
+        return f"no window {'that is long enough ' if takes else ''}is left in the calendar"
+    return f"the next window opens at {opens:%Y-%m-%d %H:%M} UTC"
 
 
 __all__: Sequence[str] = ("Blackout", "Calendar", "Window", "sentence")

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.document import spoken
 from nodeworthy.lifecycle.policy import Policy
 from nodeworthy.lifecycle.rows import TELL_OPERATOR, Deadline, Milestone
 from nodeworthy.lifecycle.table import Lifecycle
@@ -78,7 +79,7 @@ def _stands(one: Overdue, milestone: Milestone, policies: Mapping[str, Policy]) 
     policy = policies.get(one.pool)
     limit = milestone.deadline.overridden(policy.deadlines.get(milestone.name) if policy else None).of(one.sku)
     assert limit is not None
-    return f"{one.name} has been {one.milestone} since {one.since:%Y-%m-%d %H:%M} UTC, longer than {_words(limit)}"
+    return f"{one.name} has been {one.milestone} since {one.since:%Y-%m-%d %H:%M} UTC, longer than {spoken(limit)}"
 
 
 def _lead_on(house: House, stands: str, who: tuple[Overdue, Milestone], kind: str) -> str:
@@ -102,11 +103,3 @@ def _lead_on(house: House, stands: str, who: tuple[Overdue, Milestone], kind: st
     if moved.changed:
         house.work.say(f"{stands}: {moved.event} led it to {moved.to}.")
     return ""
-
-
-def _words(time: timedelta) -> str:
-    """Return a duration as a person says it."""
-    hours = time / timedelta(hours=1)
-    if hours >= 48:
-        return f"{hours / 24:g} days"
-    return f"{hours:g} hours" if hours >= 1 else f"{time / timedelta(minutes=1):g} minutes"

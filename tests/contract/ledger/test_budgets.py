@@ -182,14 +182,21 @@ def _close(bench: Bench, _: Lease) -> None:
     opened(bench, budgets={"pool": 9}, windows={"time_zone": "UTC", "open": [row]})
 
 
+def _close_soon(bench: Bench, _: Lease) -> None:
+    row = {"rule": "FREQ=DAILY", "from": "2026-12-01T07:00", "lasts": "PT1H20M"}
+    windows = {"time_zone": "UTC", "open": [row], "takes": {"drain": "PT30M"}}
+    opened(bench, budgets={"pool": 9}, windows=windows)
+
+
 @pytest.mark.parametrize(
     ("hinder", "words"),
     [
         (_observe, "only observes drain"),
         (_hold, "held by ada"),
         (_close, "no maintenance window is open: the next window opens at 2026-12-06 02:00 UTC"),
+        (_close_soon, "take 30 minutes and the time for it ends at 2026-12-01 08:20 UTC: the next .* 2026-12-02 07:00"),
     ],
-    ids=["observed", "held", "closed"],
+    ids=["observed", "held", "closed", "closing"],
 )
 def test_policy_hold_and_calendar_are_asked_first(
     bench: Bench, hinder: Callable[[Bench, Lease], None], words: str

@@ -131,6 +131,49 @@ def test_rules_that_have_ended_never_open_again() -> None:
     )
 
 
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("at", "takes", "words"),
+    [
+        # The window is 21:00 to 01:00 UTC.
+        ("2026-12-01T21:00", 4 * HOUR, ""),
+        ("2026-12-01T22:00", 3 * HOUR, ""),
+        (
+            "2026-12-01T22:01",
+            3 * HOUR,
+            "it is expected to take 3 hours and the time for it ends at 2026-12-02 01:00 UTC: the next window opens at "
+            "2026-12-08 21:00 UTC",
+        ),
+        (
+            "2026-12-01T21:00",
+            5 * HOUR,
+            "it is expected to take 5 hours and the time for it ends at 2026-12-02 01:00 UTC: no window that is long "
+            "enough is left in the calendar",
+        ),
+        ("2026-12-02T12:00", 5 * HOUR, "no maintenance window is open: no window that is long enough is left"),
+    ],
+)
+def test_what_does_not_fit_does_not_begin(at: str, takes: timedelta, words: str) -> None:
+    """To the minute; the answer names the next window that is long enough, or that there is none."""
+    told, until = sentence(TUESDAYS, utc(at), takes)
+    assert told.startswith(words)
+    assert bool(told) is bool(words)
+    assert until == (utc("2026-12-08T21:00") if "2026-12-08" in words else None)
+
+
+def test_a_blackout_that_comes_ends_a_calendar_that_is_always_open() -> None:
+    """Two blackouts a day apart: three hours before the first, five hours fit only behind the second."""
+    dark = [{"first": day, "last": day, "why": "x"} for day in ("2026-12-24", "2026-12-26")]
+    always = Calendar.from_document({"blackouts": dark})
+    assert sentence(always, utc("2026-12-23T21:00"), 3 * HOUR) == ("", None)
+    told, until = sentence(always, utc("2026-12-23T21:00"), 5 * HOUR)
+    assert "ends at 2026-12-24 00:00 UTC: the next window opens at 2026-12-25 00:00 UTC" in told
+    assert until == utc("2026-12-25T00:00")
+    assert always.next_open(utc("2026-12-23T21:00"), 25 * HOUR) == utc("2026-12-27T00:00")
+
+
 @pytest.mark.parametrize(
     ("change", "place", "words"),
     [
