@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from stack.layout import REPOSITORY
+from tests.end_to_end import captures
 
 OLD_FIRMWARE = {"h100-sxm-8": {"HostBIOS_0": "1.05.03"}, "h200-sxm-8": {"BIOS": "2.3"}}
 HEALTHY_IN_WAVE = ("ok-1", "ok-2")
@@ -35,11 +36,15 @@ def write_fleet(path: Path, faults: dict[str, dict[str, Any]]) -> Path:
         for number, (name, need) in enumerate(faults.items(), 1)
     ]
     healthy = [_node(name, "faults", 90 + number) for number, name in enumerate(HEALTHY_IN_WAVE)]
+    captured = [
+        _node(name, "faults", 95 + number, replay={kind: str(file) for kind, file in of.items()})
+        for number, (name, of) in enumerate(captures.write(path.parent / "captures").items())
+    ]
     spares = [_node(name, "spares", number) for number, name in enumerate(SPARES, 1)]
     crash = [
         _node(name, "crash", number, firmware=OLD_FIRMWARE["h100-sxm-8"]) for number, name in enumerate(CRASH_NODES, 1)
     ]
-    document = {"schema": "lab.fleet/1", "site": "lab", "nodes": [*demo, *wave, *healthy, *spares, *crash]}
+    document = {"schema": "lab.fleet/1", "site": "lab", "nodes": [*demo, *wave, *healthy, *captured, *spares, *crash]}
     path.write_text(yaml.safe_dump(document, sort_keys=False))
     return path
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.truth.faults import catalogue
+from tests.end_to_end.captures import CAPTURED
 from tests.end_to_end.faults import BORNE, EXPECTED
 from tests.end_to_end.fleet import HEALTHY_IN_WAVE
 from tests.end_to_end.running import Running, counted_once
@@ -33,6 +34,14 @@ def test_a_faulty_node_is_refused_for_its_own_reason(running: Running, wave: str
     missing = [word for word in expected.words if word.lower() not in reason.lower()]
     assert not missing, f"{missing} not in: {reason}"
     assert running.milestones(node)[node] in expected.milestones
+
+
+@pytest.mark.parametrize("node", sorted(CAPTURED))
+def test_a_node_made_of_captures_runs_through_the_same_pipeline(running: Running, wave: str, node: str) -> None:
+    """What its captures show is found where a real node would show it: by its BMC, its kernel's log, its tools."""
+    reason = running.reason(node)
+    missing = [word for word in CAPTURED[node] if word.lower() not in reason.lower()]
+    assert not missing, f"{missing} not in: {reason}"
 
 
 @pytest.mark.parametrize("node", [*HEALTHY_IN_WAVE, *(f"f-{name}" for name in BORNE)])
