@@ -10,7 +10,7 @@ import httpx
 
 FINISHED = frozenset({"success", "failed"})
 HANDS_SECONDS = 3.0
-"""How long after a question a program answers it: a person is never quicker, and Airflow parks the task in that time."""
+"""How long after a question a program answers it: no person is quicker, and Airflow parks the task in that time."""
 
 
 class AirflowApi:

@@ -16,7 +16,7 @@ from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import Context, ExceptionRetryPolicy, Param, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
     from nodeworthy.lifecycle.approvals import Decision
@@ -49,7 +49,7 @@ class NodeApproval(HITLOperator):
 
     template_fields: Collection[str] = ("node", "subject", "body")
 
-    def __init__(self, *, node: str, **kwargs: Any) -> None:
+    def __init__(self, *, node: str, begins: str = "", **kwargs: Any) -> None:
         # The DAG's own params come in here by inheritance; a form asks for the task's alone.
         kwargs.pop("params", None)
         super().__init__(
@@ -59,6 +59,8 @@ class NodeApproval(HITLOperator):
             **for_a_node({**kwargs, **again()}),
         )
         self.node = node
+        self.begins = begins
+        """The milestone without which nothing is asked."""
 
     @abstractmethod
     def question(self, lease: Lease, node: FleetNode, work: Work) -> Question:
@@ -80,6 +82,7 @@ class NodeApproval(HITLOperator):
 
         with sentences():
             work = wiring().work(self.log.info)
+            stop_unless_begun(self.node, self.begins, work)
             (record,) = work.ledger.nodes([self.node])
             if self.is_past(record.milestone, work):
                 return receipt(self.node, "approve", f"{self.node} is {record.milestone}: there is nothing to approve.")

@@ -160,7 +160,10 @@ def mapped_group(stages: list[Stage], wave: OpenWave, approved: str, *, soak: st
     @task_group(group_id=f"prove_{scope.value if scope else stages[-1].name}")
     def steps(node: str) -> None:
         tasks = [task for stage in stages for task in _tasks(stage, node, approved, soak)]
-        # The judge in front is red as soon as one node failed; each node looks for itself whether it may go on.
+        # Each step looks for itself whether its node may go on, whatever the colour of what is in front of it: the
+        # judge is red as soon as one node failed. Only behind a person's "no" nothing starts.
+        for task in tasks:
+            task.trigger_rule = TriggerRule.NONE_SKIPPED
         tasks[0].trigger_rule = TriggerRule.ALL_DONE
         chain(*tasks)
 
@@ -171,7 +174,7 @@ def _tasks(stage: Stage, node: str, approved: str, soak: str) -> list[Any]:
     """Return a stage's tasks: the approval of the plan where the stage is the first to need one, then its work."""
     tasks: list[Any] = []
     if stage.name == approved:
-        tasks.append(PlanApproval(task_id="approve", node=node, required=REQUIRED, until=soak))
+        tasks.append(PlanApproval(task_id="approve", node=node, begins=stage.begins, required=REQUIRED, until=soak))
     if stage.judges is not None:
         tasks.append(_pod(stage, node, stage.judges, soak))
     else:
@@ -181,5 +184,11 @@ def _tasks(stage: Stage, node: str, approved: str, soak: str) -> list[Any]:
 
 def _pod(stage: Stage, node: str, scope: Scope, soak: str) -> TestPodOperator:
     return TestPodOperator(
-        task_id=stage.name, node=node, suite=LEVEL, scope=scope.value, soak=bool(soak), image="nodeworthy/probe:1"
+        task_id=stage.name,
+        node=node,
+        begins=stage.begins,
+        suite=LEVEL,
+        scope=scope.value,
+        soak=bool(soak),
+        image="nodeworthy/probe:1",
     )

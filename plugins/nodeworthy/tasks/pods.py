@@ -16,7 +16,7 @@ from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperato
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
     from nodeworthy.procedures.test_plan import Wanted
@@ -28,7 +28,9 @@ class TestPodOperator(KubernetesPodOperator):
     __test__ = False
     template_fields = (*KubernetesPodOperator.template_fields, "node", "suite")
 
-    def __init__(self, *, node: str, suite: str, scope: str, soak: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, *, node: str, suite: str, scope: str, begins: str = "", soak: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(
             name="nodeworthy-test",
             namespace="nodeworthy-tests",
@@ -45,6 +47,7 @@ class TestPodOperator(KubernetesPodOperator):
         self.node = node
         self.suite = suite
         self.scope = scope
+        self.begins = begins
         self.soak = soak
         self._checks: list[dict[str, Any]] = []
         self._needs: dict[str, str] = {}
@@ -56,6 +59,7 @@ class TestPodOperator(KubernetesPodOperator):
 
         with sentences():
             work = wiring().work(self.log.info)
+            stop_unless_begun(self.node, self.begins, work)
             lease = lease_of(self.node, work, context)
             (record,) = work.ledger.nodes([self.node])
             earlier = proven(lease, record, work, self._wanted())

@@ -7,9 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseOperator, Context
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
 from nodeworthy.tasks.triggers import ReadyTrigger
 
 if TYPE_CHECKING:
@@ -46,26 +45,13 @@ class ProcedureOperator(BaseOperator):
 
         with sentences():
             work = wiring().work(self.log.info)
-            self._stop_unless_begun(work)
+            stop_unless_begun(self.node, self.begins, work)
             lease = lease_of(self.node, work, context, kind=self.episode_kind)
             (record,) = work.ledger.nodes([self.node])
             outcome = _procedure(self.procedure)(lease, record.node, work)
         if isinstance(outcome, Waiting):
             self._wait(outcome, run_of(context))
         return receipt(self.node, self.procedure, outcome.summary)
-
-    def _stop_unless_begun(self, work: Work) -> None:
-        """Stop for a node that an earlier step stopped, with that step's reason.
-
-        It turns red, not skipped, because "Clear failed" must reach what stands behind the step that is cleared.
-        """
-        from nodeworthy.procedures.finish import stopped
-
-        (record,) = work.ledger.nodes([self.node])
-        if not self.begins or work.library.lifecycle().has_reached(record.milestone, self.begins):
-            return
-        end = stopped(record, work)
-        raise AirflowSkipException(end.sentence) if end.stopped_by_person else AirflowFailException(end.sentence)
 
     def _wait(self, waiting: Waiting, run: str) -> NoReturn:
         self.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from nodeworthy.errors import NodeworthyError, Transient
 from nodeworthy.lifecycle.records import Lease
@@ -52,6 +52,21 @@ def lease_of(node: str, work: Work, context: Context, *, kind: str = "onboarding
     lease = work.ledger.open_episode(node, kind=kind, run=run, lifetime=lease_life(record.node.pool, work))
     work.ledger.beat(run)
     return lease
+
+
+def stop_unless_begun(node: str, begins: str, work: Work) -> None:
+    """Stop for a node that an earlier step stopped before it came to the milestone `begins`, with that step's reason.
+
+    Each step looks for itself and turns red: a square that Airflow never starts bears a number instead of the node's
+    name, and "Clear failed" does not reach what was skipped. What a person stopped is skipped.
+    """
+    from nodeworthy.procedures.finish import stopped
+
+    (record,) = work.ledger.nodes([node])
+    if not begins or work.library.lifecycle().has_reached(record.milestone, begins):
+        return
+    end = stopped(record, work)
+    raise AirflowSkipException(end.sentence) if end.stopped_by_person else AirflowFailException(end.sentence)
 
 
 @contextmanager
