@@ -1,7 +1,9 @@
-"""What a wave costs: bring-up in the lab beside an empty DAG of the same shape, in the same Airflow.
+"""What a wave costs: bring-up in the lab beside empty DAGs of the same shape, in the same Airflow.
 
 CPU is counted per process tree from /proc (own and reaped children), so that another load on the machine does not
-change it: Airflow's components, and the lab, apart. "Ours" is what bring-up adds to the empty DAG.
+change it much: Airflow's components, and the lab, apart. Two empty DAGs stand beside it: `empty` does nothing in as
+many task instances, and `empty_waiting` is also deferred as often as a bring-up. So what Airflow costs, what waiting
+without a worker costs, and what our code costs can be told apart. The idle components' share of a run's time is told.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from stack.services import Stack
 SIZES = (8, 64)
 SPEED = 600.0
 PATIENCE_SECONDS = 3000.0
+IDLE_SECONDS = 20.0
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -34,9 +37,13 @@ class Cost:
     nodes: int
     wall_seconds: float
     airflow_cpu_seconds: float
+    idle_cpu_seconds: float
+    """What Airflow would have used in the same time without the run; it is part of `airflow_cpu_seconds`."""
     lab_cpu_seconds: float
     task_instances: int
     state: str
+    component_cpu_seconds: dict[str, float]
+    """By component of Airflow."""
 
 
 def _tree(root: int) -> list[int]:
@@ -81,35 +88,48 @@ def measure(nodes: int) -> list[Cost]:
             open_ledger(stack)
             batch = json.loads(stack.lab("status", "--json"))["nodes"]
             names = sorted(node["node"] for node in batch)
-            _run(stack, "empty_wave", {"nodes": 2}, 2, "warm-up")
+            _run(stack, "empty_wave", {"nodes": 2, "waits": True}, 2, "warm-up", 0.0)
+            idle = _idle(stack)
             return [
-                _run(stack, "empty_wave", {"nodes": nodes}, nodes, "empty"),
-                _run(stack, "bring_up", {"nodes": names}, nodes, "bring_up"),
+                _run(stack, "empty_wave", {"nodes": nodes}, nodes, "empty", idle),
+                _run(stack, "empty_wave", {"nodes": nodes, "waits": True}, nodes, "empty_waiting", idle),
+                _run(stack, "bring_up", {"nodes": names}, nodes, "bring_up", idle),
             ]
         finally:
             stack.down()
 
 
-def _run(stack: Stack, dag: str, conf: dict[str, object], nodes: int, what: str) -> Cost:
+def _idle(stack: Stack) -> float:
+    """Return the CPU seconds a second that all components use when there is nothing to do."""
+    before = sum(_airflow_cpu(stack).values())
+    time.sleep(IDLE_SECONDS)
+    return (sum(_airflow_cpu(stack).values()) - before) / IDLE_SECONDS
+
+
+def _run(stack: Stack, dag: str, conf: dict[str, object], nodes: int, what: str, idle: float) -> Cost:
     api = stack.api()
     wait_for_dag(api, dag)
     lab = int((stack.layout.lab / "lab.pid").read_text().split()[0])
-    before = _airflow_cpu(stack), cpu_seconds(lab), time.monotonic()
+    airflow, fleet, began = _airflow_cpu(stack), cpu_seconds(lab), time.monotonic()
     run = api.trigger(dag, conf)
     state = api.wait(dag, run, patience_seconds=PATIENCE_SECONDS)
+    wall = time.monotonic() - began
+    used = {name: seconds - airflow[name] for name, seconds in _airflow_cpu(stack).items()}
     return Cost(
         what=what,
         nodes=nodes,
-        wall_seconds=round(time.monotonic() - before[2], 1),
-        airflow_cpu_seconds=round(_airflow_cpu(stack) - before[0], 1),
-        lab_cpu_seconds=round(cpu_seconds(lab) - before[1], 1),
+        wall_seconds=round(wall, 1),
+        airflow_cpu_seconds=round(sum(used.values()), 1),
+        idle_cpu_seconds=round(wall * idle, 1),
+        lab_cpu_seconds=round(cpu_seconds(lab) - fleet, 1),
         task_instances=len(api.tasks(dag, run)),
         state=state,
+        component_cpu_seconds={name: round(seconds, 1) for name, seconds in used.items()},
     )
 
 
-def _airflow_cpu(stack: Stack) -> float:
-    return sum(cpu_seconds(group.pid) for group in stack.groups.all())
+def _airflow_cpu(stack: Stack) -> dict[str, float]:
+    return {group.name: cpu_seconds(group.pid) for group in stack.groups.all()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -124,8 +144,10 @@ def main(arguments: list[str] | None = None) -> int:
     for cost in costs:
         per_node = cost.airflow_cpu_seconds / cost.nodes
         lab = cost.lab_cpu_seconds / cost.nodes
-        print(f"{cost.what:9} {cost.nodes:3} nodes, {cost.task_instances} task instances, {cost.state}:", end=" ")
-        print(f"{cost.wall_seconds:.1f} s wall, {per_node:.2f} CPU s a node in Airflow, {lab:.2f} in the lab")
+        print(f"{cost.what:13} {cost.nodes:3} nodes, {cost.task_instances} task instances, {cost.state}:", end=" ")
+        idle = cost.idle_cpu_seconds / cost.nodes
+        print(f"{cost.wall_seconds:.1f} s wall, {per_node:.2f} CPU s a node in Airflow ({idle:.2f} of it idle)", end="")
+        print(f", {lab:.2f} in the lab")
     return 0
 
 
