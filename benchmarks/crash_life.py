@@ -30,6 +30,8 @@ SKEWS = (timedelta(), timedelta(), -5 * MINUTE, timedelta(seconds=40))
 MOST_BLOWS = 6
 """Blows to one step before it is let through."""
 MOST_TRIES = 80
+MOST_RUNS = 5
+"""Runs that may leave a node where it stands, one after the other."""
 FIRST_GUESS = 20
 """Port calls that a step is taken to make before it was seen."""
 DUTIES: dict[str, Callable[[Any], str]] = {"settle": settle, "deadlines": deadlines, "reconcile": reconcile}
@@ -63,23 +65,21 @@ class Life:
 
     def _lead(self, name: str, until: int) -> None:
         """Lead a node until as many processes died, then into service."""
-        run = self._new_run("bring_up")
+        run, stuck = self._new_run("bring_up"), 0
         while (milestone := self.books.milestone(name)) != "in_service":
-            if self.books.found["processes that broke or hung"]:
+            if stuck > MOST_RUNS or self.books.found["processes that broke or hung"]:
+                self.books.wrong("processes that broke or hung", f"{name} was left at {milestone}")
                 return
             if milestone == "standby":
                 self._at_standby(name, more=sum(self.kills.values()) < until)
                 run = self._new_run("bring_up")
-                continue
-            if milestone == "quarantined":
+            elif milestone == "quarantined":
                 self._step(name, retest(run), run)
-            elif milestone in STEPS:
-                run = self._stage(name, STEPS[milestone], run)
             else:
-                self.books.wrong("nodes without an owner", f"{name} came to {milestone}, which no step led to")
-                return
+                run = self._stage(name, STEPS[milestone], run)
             if self.chance.random() < 0.03 and milestone in ("validation_booted", "burned_in", "provisioned"):
                 run = self._lose_boot(name, run)
+            stuck = stuck + 1 if self.books.milestone(name) == milestone else 0
         if self.chance.random() < 0.5:
             self._trouble_in_service(name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from nodeworthy.ports import ClusterNode, Taint
@@ -62,6 +63,7 @@ def cluster_node(document: Json) -> ClusterNode:
         labels=dict(labels),
         annotations=dict(metadata.get("annotations") or {}),
         resource_version=metadata["resourceVersion"],
+        ready_since=_moment(conditions.get("Ready", {}).get("lastTransitionTime")),
         milestone=_CAPITAL.sub(r"_\1", conditions.get(CONDITION, {}).get("reason", "")).lower(),
     )
 
@@ -132,6 +134,10 @@ def _same(one: Sequence[Json], other: Sequence[Json]) -> bool:
 
 def _key(row: Json) -> tuple[str, str, str]:
     return row["key"], row["effect"], row.get("value", "")
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def _taint(row: Json) -> Taint:

@@ -18,6 +18,7 @@ def read_rules(include: Path) -> Rules:
     return Rules(
         absent_limit_percent=float(reconcile["absent_limit_percent"]),
         absent_limit_nodes=reconcile["absent_limit_nodes"],
+        silent_after=duration(reconcile["silent_after"]),
         writes_per_run=reconcile["writes_per_run"],
         audit_round=duration(document["audit"]["round"]),
         audit_whole=duration(document["audit"]["whole"]),

@@ -165,6 +165,8 @@ class Rules:
     """More of the known nodes than this gone at once is a mistake in reading, not a fact about each of them."""
     absent_limit_nodes: int
     """Fewer than this are believed whatever their share."""
+    silent_after: timedelta
+    """A kubelet that is not Ready for so long is lost."""
     writes_per_run: int
     audit_round: timedelta
     """Within this time every chain is verified once."""

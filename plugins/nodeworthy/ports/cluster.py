@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from nodeworthy.lifecycle.rows import Projection, Taint
@@ -27,6 +28,8 @@ class ClusterNode:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     resource_version: str
+    ready_since: datetime | None = None
+    """Since when its kubelet is Ready, or is not; None where Kubernetes does not say."""
     milestone: str = ""
     """What its condition `NodeworthyMilestone` tells."""
 

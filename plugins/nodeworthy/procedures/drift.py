@@ -8,7 +8,8 @@ did not boot is an event of the lifecycle, not a thing to write over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from nodeworthy.lifecycle.rows import STAY, Milestone, Projection, Taint
@@ -18,6 +19,9 @@ from nodeworthy.ports import ClusterNode
 
 OURS = "nodeworthy.dev/"
 CORDONED = "nodeworthy.dev/cordoned"
+LOSE = "lose"
+ABSENT, SILENT = "node-gone", "kubelet-silent"
+"""Kinds of drift in which a node left Kubernetes: its object is gone, or its kubelet says nothing."""
 KUBERNETES_OWN = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Prefixes of taints that Kubernetes itself puts on and takes off."""
 
@@ -51,14 +55,17 @@ class Drift:
     target: str = ""
     """Name of the Node object where it is not the node's own."""
     identity: Identity | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Proof that the event needs besides its reason."""
     told: bool = False
     """Whether it is written down as a notice: not for what is in order by itself."""
 
 
 class Reader:
-    """Compares one reading of the cluster with the ledger."""
+    """Compares one reading of the cluster with the ledger; a kubelet not Ready since `silent_before` is silent."""
 
-    def __init__(self, lifecycle: Lifecycle) -> None:
+    def __init__(self, lifecycle: Lifecycle, silent_before: datetime | None = None) -> None:
+        self._silent_before = silent_before
         self._milestones: Mapping[str, Milestone] = {row.name: row for row in lifecycle.milestones}
         self._shown = {row.name: lifecycle.projection(row.name) for row in lifecycle.milestones}
         self._lifecycle = lifecycle
@@ -83,10 +90,21 @@ class Reader:
             event = milestone.if_interrupted
             yield Drift(one.name, one.serial, "another-boot", Remedy.EVENT, stranger, event, told=True)
             return
+        if self._is_lost(one, node):
+            why = f"The kubelet of {one.name} is not Ready since {node.ready_since:%Y-%m-%d %H:%M} UTC."
+            yield Drift(one.name, one.serial, SILENT, Remedy.EVENT, why, LOSE, told=True)
+            return
         if not stranger:
             yield from _bind(one, node)
         yield from self._unlike(one, node, milestone)
         yield from _foreign(one, node, milestone)
+
+    def _is_lost(self, one: Standing, node: ClusterNode) -> bool:
+        """Tell whether a proven system, which nobody of ours works on or boots, fell silent long ago."""
+        if node.ready or node.ready_since is None or self._silent_before is None or one.held or one.booting:
+            return False
+        lost = node.ready_since <= self._silent_before and one.identity is not None
+        return lost and self._lifecycle.transition(one.milestone, LOSE) is not None
 
     def _unlike(self, one: Standing, node: ClusterNode, milestone: Milestone) -> Iterator[Drift]:
         """Compare taints, labels and cordon with the milestone's."""
@@ -128,15 +146,15 @@ class Reader:
         other = _found(identity, strangers)
         if other is not None:
             yield from self._renamed(one, other, milestone)
-        elif self._lifecycle.transition(one.milestone, "lose") is not None and milestone.if_interrupted != STAY:
+        elif self._lifecycle.transition(one.milestone, LOSE) is not None and milestone.if_interrupted != STAY:
             why = f"Kubernetes has no Node {one.name} any more and nobody of ours took it away."
-            yield Drift(one.name, one.serial, "node-gone", Remedy.EVENT, why, "lose", told=True)
+            yield Drift(one.name, one.serial, ABSENT, Remedy.EVENT, why, LOSE, told=True)
         elif milestone.if_interrupted != STAY:
             why = (
                 f"{one.name} is {one.milestone} and Kubernetes has no Node of that name: start its kubelet, or run it "
                 "again."
             )
-            yield Drift(one.name, one.serial, "node-gone", Remedy.TELL, why, told=True)
+            yield Drift(one.name, one.serial, ABSENT, Remedy.TELL, why, told=True)
 
     def _renamed(self, one: Standing, other: ClusterNode, milestone: Milestone) -> Iterator[Drift]:
         """The same running system under another name: isolated where it has to be, known again once declared."""

@@ -13,12 +13,19 @@ from dataclasses import dataclass, field
 from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
 from nodeworthy.lifecycle.upkeep import Due, Notice, Report, Standing
 from nodeworthy.ports import ClusterNode
-from nodeworthy.procedures.drift import Drift, Reader, Remedy
+from nodeworthy.procedures.drift import ABSENT, SILENT, Drift, Reader, Remedy
 from nodeworthy.procedures.projection import show
+from nodeworthy.procedures.reach import reach
 from nodeworthy.procedures.upkeep import House
 
 NOTICE = "drift"
-ABSENT = "node-gone"
+LEFT = {
+    ABSENT: "Kubernetes shows {gone} of {known} known nodes no longer: nothing was done about them; check that the "
+    "connection kubernetes_default leads to the right cluster.",
+    SILENT: "{gone} of {known} known nodes are not Ready: nothing was done about them; check the network between the "
+    "nodes and the API server.",
+}
+"""What is said when so many nodes left Kubernetes at once that the reading is the likelier fault."""
 
 
 @dataclass
@@ -27,6 +34,8 @@ class Round:
 
     house: House
     standings: Mapping[str, Standing]
+    present: frozenset[str]
+    """Names of the Node objects that were seen."""
     writes: int = 0
     done: Counter[str] = field(default_factory=Counter)
     told: list[Notice] = field(default_factory=list)
@@ -47,12 +56,15 @@ def reconcile(house: House) -> str:
     """
     seen = house.work.cluster.nodes()
     standings = house.upkeep.standings()
-    found = Reader(house.work.library.lifecycle()).differences(standings, seen)
-    this = Round(house, {one.name: one for one in standings})
+    silent_before = house.work.clock.now() - house.rules.silent_after
+    found = Reader(house.work.library.lifecycle(), silent_before).differences(standings, seen)
+    this = Round(house, {one.name: one for one in standings}, frozenset(node.name for node in seen))
     _learn(this, found)
     for drift in _believable(this, found):
         if drift.told or drift.remedy is not Remedy.BIND:
             _act(this, drift)
+    for drift in reach(house.work, standings, seen, {one.node for one in found if one.remedy is Remedy.EVENT}):
+        _act(this, drift)
     _note_delivered(this, found, {node.name for node in seen})
     _tell_milestones(this, seen)
     house.upkeep.raise_notices(this.told)
@@ -69,18 +81,17 @@ def _learn(this: Round, found: Sequence[Drift]) -> None:
 
 def _believable(this: Round, found: Sequence[Drift]) -> Sequence[Drift]:
     """Leave out nodes that are gone when so many are gone at once that the reading is the likelier fault."""
-    gone = [drift for drift in found if drift.kind == ABSENT]
     known = sum(one.identity is not None for one in this.standings.values())
     rules = this.house.rules
-    if len(gone) < rules.absent_limit_nodes or 100 * len(gone) <= rules.absent_limit_percent * known:
-        return found
-    sentence = (
-        f"Kubernetes shows {len(gone)} of {known} known nodes no longer: nothing was done about them; check that the "
-        "connection kubernetes_default leads to the right cluster."
-    )
-    this.house.work.say(sentence)
-    this.told.append(Notice(NOTICE, "fleet:node-gone", sentence))
-    return [drift for drift in found if drift.kind != ABSENT]
+    for kind, words in LEFT.items():
+        gone = sum(drift.kind == kind for drift in found)
+        if gone < rules.absent_limit_nodes or 100 * gone <= rules.absent_limit_percent * known:
+            continue
+        sentence = words.format(gone=gone, known=known)
+        this.house.work.say(sentence)
+        this.told.append(Notice(NOTICE, f"fleet:{kind}", sentence))
+        found = [drift for drift in found if drift.kind != kind]
+    return found
 
 
 def _act(this: Round, drift: Drift) -> None:
@@ -117,13 +128,13 @@ def _event(this: Round, drift: Drift) -> None:
         event=drift.event,
         since=one.since,
         run=this.house.run,
-        facts={"reason": drift.sentence},
+        facts={"reason": drift.sentence, **drift.facts},
         overtakes=True,
     )
     moved = this.house.upkeep.signal(report)
     if moved.changed:
         this.house.work.say(f"{drift.node} went from {moved.from_} to {moved.to}.")
-    if drift.kind != ABSENT:
+    if drift.node in this.present:
         show(drift.node, this.house.work)
         this.house.work.cluster.tell_milestone(drift.node, moved.to, drift.sentence)
 

@@ -15,7 +15,7 @@ from nodeworthy.adapters.housekeeping_yaml import read_rules
 from nodeworthy.adapters.ledger_sql import upgrade
 from nodeworthy.errors import Transient
 from nodeworthy.lifecycle.upkeep import Rules
-from nodeworthy.ports import Cluster, Library
+from nodeworthy.ports import BmcDirectory, Cluster, Library
 from nodeworthy.procedures.upkeep import House
 
 from tests.contract.kubernetes.conftest import client, core, kubeconfig, lab_server
@@ -45,11 +45,12 @@ class Keeper:
     said: list[str] = field(default_factory=list)
     rules: Rules = field(default_factory=lambda: read_rules(INCLUDE))
     library: Library = field(default_factory=library)
+    bmcs: BmcDirectory | Silent = field(default_factory=Silent)
 
     def house(self, cluster: Cluster | Silent | None = None, run: str = "housekeeping/1") -> House:
-        """Return a house; without a cluster nothing in it answers."""
+        """Return a house; without a cluster none answers, and the BMCs are those of the keeper."""
         cluster = cluster or Silent()
-        ports: Sequence[Any] = (self.bench.clock, self.bench.ledger, Silent(), cluster, self.library, self.store)
+        ports: Sequence[Any] = (self.bench.clock, self.bench.ledger, self.bmcs, cluster, self.library, self.store)
         work = Ports(*ports, TrustingAttestation(), self.said.append)
         return House(work, self.bench.ledger, self.store, self.rules, run)
 
