@@ -75,6 +75,7 @@ _YES = (("remap_pending", "hardware/remap-pending"), ("remap_failure", "hardware
         ("channel_repair", "hardware/repair-pending"), ("tpc_repair", "hardware/repair-pending"),
         ("unrepairable", "hardware/unrepairable-memory"))  # fmt: skip
 _SLOWDOWNS = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
+_FABRIC_GOOD = frozenset({"Healthy", "Full", "False", "No", "None", "N/A", "", "Not Supported"})
 _UNKNOWN = frozenset({"N/A", "", "[N/A]", "Not Supported", "None"})
 
 
@@ -246,6 +247,10 @@ def _state(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
         sheet.text(component, "fabric_state", state)
         if state != "Completed" or status not in ("Success", None):
             sheet.note("hardware/fabric-state", component, f"the fabric is {state}, status {status}")
+    for path, value in gpu.items():
+        health = path.partition("fabric.health.")[2]
+        if health and health != "partition_assigned" and value not in _FABRIC_GOOD:
+            sheet.note("hardware/fabric-state", component, f"the fabric's {health} is {value}")
     if action not in (None, "None", "No Action"):
         sheet.note("hardware/recovery-action", component, f"the driver asks for: {action}")
     width, best = fact(gpu, "pcie_width"), fact(gpu, "pcie_width_max")

@@ -2,6 +2,8 @@
 
 Which fields are there was the caller's choice, so none is missed; a field that is there and says
 N/A is unknown, and one whose name or value carries another unit than nvidia-smi's is not believed.
+A caller that asks for every field there is gets N/A for what a board or its state doesn't have;
+those are named below, and a counter that is split more finely than the board does is known by its sum.
 """
 
 from __future__ import annotations
@@ -20,6 +22,10 @@ _NAMES = {"index": "index", "name": "model", "gpu_name": "model", "uuid": "uuid"
           "serial": "serial", "gpu_serial": "serial", "pci.bus_id": "bus_id", "gpu_bus_id": "bus_id",
           "vbios_version": "vbios"}  # fmt: skip
 _BAD = (
+    (re.compile(r"ecc\.errors\.uncorrected\.aggregate\.sram\.thresholdExceeded"), "hardware/sram-threshold"),
+    (re.compile(r"gpu_recovery_action"), "hardware/recovery-action"),
+    (re.compile(r"inforom\.checksum_validation"), "hardware/inforom"),
+    (re.compile(r"fabric\.(?:state|status|health\.(?!partition))"), "hardware/fabric-state"),
     (re.compile(r"ecc\.errors\.uncorrected\.volatile\."), "hardware/ecc-uncorrected"),
     (re.compile(r"ecc\.errors\.uncorrected\.aggregate\."), "note/ecc-history"),
     (re.compile(r"remapped_rows\.pending"), "hardware/remap-pending"),
@@ -30,8 +36,24 @@ _BAD = (
     (re.compile(r"clocks_(?:event|throttle)_reasons\.hw_slowdown"), "hardware/hw-slowdown"),
     (re.compile(r"clocks_(?:event|throttle)_reasons\.sw_thermal_slowdown"), "hardware/sw-thermal-slowdown"),
 )
-_UNKNOWN = ("[N/A]", "N/A", "[Not Supported]", "[Not Found]", "")
-_GOOD_WORDS = ("No", "Not Active", "0", "Disabled", "Enabled", "Default", "None")
+_UNKNOWN = ("[N/A]", "N/A", "[Not Supported]", "[Not Found]", "", "[Requested functionality has been deprecated]")
+_GOOD_WORDS = ("No", "Not Active", "0", "Disabled", "Enabled", "Default", "None", "No Action", "valid", "Completed",
+               "Success", "Healthy", "Full", "False", "Not Supported")  # fmt: skip
+_BY_DESIGN = re.compile(
+    r"(?:v?gpu_(?:driver|device)_capability|driver_model|gom|fan|platform|power_smoothing|module|gpu\.base|hostname"
+    r"|dramEncryption|inforom\.(?:pwr|oem|img|ecc)|protected_memory|c2c|gsp|mig|vgpu_|display|encoder|accounting"
+    r"|addressing_mode|fabric|pcie\.link\.gen\.hostmax|clocks\.(?:default_)?applications|edpp|power\.management|bbx"
+    r"|gpu_recovery_action|clocks_(?:event|throttle)_reasons\.(?:applications|sync)|ecc\.mode\.pending)"
+)
+_COUNTS = re.compile(
+    r"temperature\.|utilization\.|memory\.|power\.(?!management)|ecc\.errors\..*\.(?:total|sram|dram)$"
+    r"|retired_pages\..*count|remapped_rows\.(?:un)?correctable"
+)
+_INSTEAD = (
+    (re.compile(r"(ecc\.errors\.\w+\.\w+)\.\w+$"), (r"\1.total",)),
+    (re.compile(r"retired_pages\."), ("remapped_rows.pending", "remapped_rows.failure")),
+    (re.compile(r"remapped_rows\."), ("retired_pages.pending",)),
+)
 
 
 def is_csv(lines: list[str]) -> bool:
@@ -61,6 +83,7 @@ def read(lines: list[str], sheet: Sheet) -> None:
 
 
 def _row(component: str, values: dict[str, str], sheet: Sheet) -> None:
+    known = {head.partition(" [")[0] for head, value in values.items() if value not in _UNKNOWN}
     for head, value in values.items():
         name, _, unit = head.partition(" [")
         if re.search(r"ERR!|Unknown Error|GPU is lost|requires reset", value):
@@ -68,13 +91,25 @@ def _row(component: str, values: dict[str, str], sheet: Sheet) -> None:
         elif name in _NAMES:
             sheet.text(component, _NAMES[name], value)
         elif value in _UNKNOWN:
-            sheet.absent(component, name, unit.rstrip("]"))
-            sheet.note("row/missing", component, f"{name} is {value or 'empty'}")
+            if not _excused(name, known, values.get("mig.mode.current") == "Enabled"):
+                sheet.absent(component, name, unit.rstrip("]"))
+                sheet.note("row/missing", component, f"{name} is {value or 'empty'}")
         else:
             _value(component, name, unit.rstrip("]"), value, sheet)
         code = next((code for pattern, code in _BAD if pattern.match(name)), None)
         if code and value not in (*_UNKNOWN, *_GOOD_WORDS):
             sheet.note(code, component, f"{name} is {value}")
+
+
+def _excused(name: str, known: set[str], in_parts: bool) -> bool:
+    """Whether N/A says nothing of the GPU's health: its board has no such thing, or another field knows it."""
+    instead = next(([match.expand(word) for word in words] for pattern, words in _INSTEAD
+                    if (match := pattern.match(name))), [])  # fmt: skip
+    return bool(
+        _BY_DESIGN.match(name)
+        or (in_parts and name.startswith("utilization."))
+        or (instead and all(other in known for other in instead))
+    )
 
 
 def _value(component: str, name: str, unit: str, value: str, sheet: Sheet) -> None:
@@ -89,5 +124,7 @@ def _value(component: str, name: str, unit: str, value: str, sheet: Sheet) -> No
             sheet.note("value/implausible", component, "0 C is no temperature of a GPU: a guest does not see it")
     elif re.match(r"-?\d", value) and wanted:
         sheet.note("value/unit", component, f"{name}: {value} where {wanted} was expected")
+    elif unit or _COUNTS.match(name):
+        sheet.note("value/not-a-number", component, f"{name}: {value[:60]}")
     else:
         sheet.text(component, name, value)

@@ -4,11 +4,59 @@ from __future__ import annotations
 
 import json
 
+from tests.data.content_seeds_smi import TEXT, XML
+
 QUERY = """index, name, uuid, temperature.gpu, power.draw [W], ecc.errors.uncorrected.volatile.sram, \
 remapped_rows.pending
 0, NVIDIA H100 80GB HBM3, GPU-0000, 31, 71.22 W, 0, No
 1, NVIDIA H100 80GB HBM3, GPU-0001, 30, 70.85 W, 0, No
 """
+_EVERY = {
+    "timestamp": "2026/09/01 20:47:29.320", "driver_version": "610.43.02", "kmd_version": "610.43.02", "count": "1",
+    "name": "NVIDIA H200", "uuid": "GPU-0001", "pci.bus_id": "00000000:83:00.0", "pcie.link.gen.hostmax": "[N/A]",
+    "index": "0", "display_mode": "[Requested functionality has been deprecated]", "driver_model.current": "[N/A]",
+    "inforom.pwr": "[N/A]", "inforom.checksum_validation": "valid", "gpu_recovery_action": "None",
+    "gom.current": "[N/A]", "fan.speed [%]": "[N/A]", "pstate": "P0",
+    "clocks_event_reasons.hw_slowdown": "Not Active", "memory.total [MiB]": "143771 MiB",
+    "utilization.gpu [%]": "0 %", "ecc.errors.uncorrected.volatile.device_memory": "[N/A]",
+    "ecc.errors.uncorrected.volatile.sram": "0", "ecc.errors.uncorrected.volatile.total": "0",
+    "ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "No", "retired_pages.pending": "[N/A]",
+    "remapped_rows.pending": "No", "remapped_rows.failure": "No", "temperature.gpu": "40",
+    "temperature.memory": "39", "power.management": "[Requested functionality has been deprecated]",
+    "power.draw [W]": "130.44 W", "module.power.limit [W]": "[N/A]",
+    "clocks.applications.graphics [MHz]": "[Requested functionality has been deprecated]",
+    "mig.mode.current": "Disabled", "fabric.state": "Completed", "fabric.status": "Success",
+    "fabric.health.summary": "N/A", "fabric.health.bandwidth": "N/A", "platform.chassis_serial_number": "",
+    "hostname": "[N/A]", "bbx.time_run [seconds]": "13572765 seconds",
+}  # fmt: skip
+
+
+def _every(**changed: str) -> str:
+    """Each field that driver 610 offers of the kinds that matter; a change names the field with __ for the dot."""
+    row = {**_EVERY, **{name.replace("__", "."): value for name, value in changed.items()}}
+    return ", ".join(row) + "\n" + ", ".join(row.values()) + "\n"
+
+
+def _fabric_xml(bandwidth: str, health: str = "") -> str:
+    own = (
+        "<fabric>\n   <state>Completed</state>\n   <status>Success</status>\n   <health>\n"
+        f"    <summary>{health or 'Healthy'}</summary>\n    <bandwidth>{bandwidth}</bandwidth>\n"
+        "    <route_unhealthy>False</route_unhealthy>\n    <incorrect_configuration>None</incorrect_configuration>\n"
+        "   </health>\n  </fabric>\n  <processes>"
+    )
+    return XML.replace("<processes>", own)
+
+
+def _fabric_text(route: str) -> str:
+    return TEXT.replace(
+        "    Processes ",
+        "    Fabric\n        State                             : Completed\n"
+        "        Status                            : Success\n        Health\n"
+        f"            Bandwidth                     : N/A\n            Route Unhealthy               : {route}\n"
+        "    Processes ",
+    )
+
+
 ERRORS = "".join(
     f"GPU {gpu}: NVIDIA H100 80GB HBM3 (UUID: GPU-000{gpu})\n"
     + "".join(
@@ -130,6 +178,45 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
     ("a remap that waits among them", "nvidia-smi", QUERY.replace("0, No\n1", "0, Yes\n1"), "fail", "pending"),
     ("chosen fields, one GPU lost", "nvidia-smi", QUERY.replace("1, NVIDIA", "2, NVIDIA"), "incomplete", "missing"),
     ("chosen fields, another unit", "nvidia-smi", QUERY.replace("71.22 W", "71.22 mW"), "incomplete", "mW"),
+    ("every field there is", "nvidia-smi", _every(), "pass", ""),
+    (
+        "many ECC errors in SRAM",
+        "nvidia-smi",
+        _every(ecc__errors__uncorrected__aggregate__sram__thresholdExceeded="Yes"),
+        "fail",
+        "thresholdExceeded",
+    ),
+    ("a driver that asks for a reboot", "nvidia-smi", _every(gpu_recovery_action="Node Reboot"), "fail", "Node Reboot"),
+    ("an InfoROM that is broken", "nvidia-smi", _every(inforom__checksum_validation="invalid"), "fail", "inforom"),
+    ("a fabric that is not ready", "nvidia-smi", _every(fabric__state="In Progress"), "fail", "fabric.state"),
+    ("a fabric with less bandwidth", "nvidia-smi", _every(fabric__health__bandwidth="Degraded"), "fail", "bandwidth"),
+    (
+        "a healthy fabric",
+        "nvidia-smi",
+        _every(fabric__health__summary="Healthy", fabric__health__bandwidth="Full"),
+        "pass",
+        "",
+    ),
+    (
+        "rows of which nothing is known",
+        "nvidia-smi",
+        _every(remapped_rows__pending="[N/A]", remapped_rows__failure="[N/A]"),
+        "incomplete",
+        "retired_pages",
+    ),
+    ("a temperature that is a word", "nvidia-smi", _every(temperature__gpu="abc"), "incomplete", "temperature"),
+    (
+        "a counter without its sum",
+        "nvidia-smi",
+        _every(ecc__errors__uncorrected__volatile__total="[N/A]"),
+        "incomplete",
+        "device_memory",
+    ),
+    ("a fabric in full health", "nvidia-smi", _fabric_xml("Full"), "pass", ""),
+    ("a fabric with degraded links", "nvidia-smi", _fabric_xml("Degraded"), "fail", "bandwidth is Degraded"),
+    ("a fabric of limited capacity", "nvidia-smi", _fabric_xml("Full", "Limited Capacity"), "fail", "Limited"),
+    ("a fabric without health", "nvidia-smi", _fabric_text("N/A"), "pass", ""),
+    ("a fabric with a lost route", "nvidia-smi", _fabric_text("True"), "fail", "route_unhealthy"),
     ("only the names of chosen fields", "nvidia-smi", QUERY.partition("\n")[0] + "\n", "incomplete", "no GPU"),
     ("error counters of links", "nvidia-smi", ERRORS, "pass", ""),
     (
