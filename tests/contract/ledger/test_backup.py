@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from nodeworthy.adapters.ledger_sql import upgrade
 from nodeworthy.adapters.ledger_sql.backup import back_up, restore
+from nodeworthy.adapters.ledger_sql.chain import GENESIS, link
 from nodeworthy.errors import Permanent, Refused
 from nodeworthy.lifecycle.upkeep import Notice
 
@@ -120,16 +121,51 @@ def test_an_older_backup_is_brought_to_this_version(tmp_path: Path) -> None:
     bench.ledger.close()
 
 
-def test_a_ledger_with_open_episodes_is_upgraded_under_them(empty_url: str) -> None:
-    """Written at the first revision with a lease, an open effect and a proven boot: after the upgrade work goes on."""
-    upgrade(empty_url, "0001")
-    bench = Bench(empty_url)
+def first_revision(url: str) -> Bench:
+    """Give a ledger of the first revision with a life under way: a lease, an answer, an open effect, a proven boot."""
+    upgrade(url, "0001")
+    bench = Bench(url)
     now = bench.clock.now()
-    genesis = "0" * 64
-    values = {"now": now.isoformat(sep=" "), "soon": (now + HOUR).isoformat(sep=" "), "genesis": genesis}
+    declared = link("N1", 1, now, "declared", {"milestone": "burned_in"}, GENESIS)
+    values = {"now": now.isoformat(sep=" "), "soon": (now + HOUR).isoformat(sep=" "), "plan": "p" * 64, **declared}
     for statement in FIRST_REVISION:
         used = {name: value for name, value in values.items() if f":{name}" in statement}
         bench.sql(statement, **used)
+    return bench
+
+
+def goes_on(bench: Bench) -> None:
+    """The run of the first revision renews its lease, finds its answer, moves its node, and the audit holds."""
+    assert [one.who for one in bench.ledger.answers("n1", 1, "p" * 64)] == ["ada"]
+    bench.clock.pass_(HOUR / 2)
+    assert bench.ledger.beat("run-1") == 1
+    bench.clock.pass_(HOUR * 3 / 4)
+    assert bench.ledger.advance(bench.ledger.lease("n1", "run-1"), "quarantine", {"reason": "odd"}).changed
+    assert bench.ledger.verify_audit() == ()
+
+
+def test_runs_of_an_older_ledger_go_on_in_this_one(empty_url: str) -> None:
+    """Upgraded to the newest revision under an open episode, whatever lies between."""
+    bench = first_revision(empty_url)
+    upgrade(empty_url)
+    goes_on(bench)
+    bench.ledger.close()
+
+
+def test_a_backup_of_an_older_ledger_goes_on_in_this_one(tmp_path: Path, empty_url: str) -> None:
+    """Restored at its own revision into either database and upgraded then, with its open episode."""
+    old = first_revision(f"sqlite:///{tmp_path / 'old.db'}")
+    back_up(old.url, tmp_path / "old.jsonl", portable=True)
+    old.ledger.close()
+    assert restore(empty_url, tmp_path / "old.jsonl").revision == "0001"
+    bench = Bench(empty_url)
+    goes_on(bench)
+    bench.ledger.close()
+
+
+def test_a_ledger_with_open_episodes_is_upgraded_under_them(empty_url: str) -> None:
+    """Written at the first revision with a lease, an open effect and a proven boot: after the upgrade work goes on."""
+    bench = first_revision(empty_url)
     upgrade(empty_url)
     (one,) = bench.ledger.standings()
     assert (one.milestone, one.episode, one.pending, one.held, one.booting) == ("burned_in", 1, False, True, True)
@@ -148,10 +184,14 @@ def test_a_ledger_with_open_episodes_is_upgraded_under_them(empty_url: str) -> N
 FIRST_REVISION = (
     "INSERT INTO nodes (serial, name, sku, pool, rack, position, batch, tenant, fabric_domain, bmc, cabling, milestone,"
     " since, row_version, reason, audit_sequence, audit_head) VALUES ('N1', 'n1', 'h100-sxm-8', 'p', 'r1', 1, '', '',"
-    " '', '{\"address\": \"https\"}', '[]', 'burned_in', :now, 1, '', 0, :genesis)",
+    " '', '{\"address\": \"https\"}', '[]', 'burned_in', :now, 1, '', :sequence, :hash)",
+    "INSERT INTO audit (node, sequence, at, action, detail, previous, hash) VALUES (:node, :sequence, :at, :action,"
+    " :detail, :previous, :hash)",
     "INSERT INTO episodes (node, kind, opened_at) VALUES ('N1', 'onboarding', :now)",
     "INSERT INTO leases (node, episode, token, run, lifetime_seconds, since, heartbeat, expires, ended_why)"
     " VALUES ('N1', 1, 't1', 'run-1', 3600, :now, :now, :soon, '')",
+    "INSERT INTO approvals (node, episode, plan_sha256, who, answer, why, at) VALUES ('N1', 1, :plan, 'ada', 'approve',"
+    " 'seen', :now)",
     "INSERT INTO transitions (node, episode, event, from_milestone, to_milestone, facts, voids, at) VALUES ('N1', 1,"
     " 'boot_validation', 'firmware_current', 'validation_booted', '{\"boot_id\": \"b1\", \"node_uid\": \"u1\"}', '[]',"
     " :now)",
