@@ -1,6 +1,6 @@
 """A node's own history on its page: a small line per figure, from its first runs to the one that was judged.
 
-What was remarked on comes first, then the figures of the node as a whole. The dashed line is the median of the first
+What was remarked on comes first, then the figures of the node as a whole. The straight line is the median of the first
 runs, by which a decline is told.
 """
 
