@@ -181,7 +181,7 @@ class Kubelets:
             name,
             self.directory(name),
             self._cluster.state_dir / "pods" / uid,
-            node.pod_address(uid),
+            node.address(name) if pod["spec"].get("hostNetwork") else node.pod_address(uid),
             node.address(name),
         )
         worker = PodWorker(self._cluster, pod, place, self.refresh_view)

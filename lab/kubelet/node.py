@@ -19,9 +19,9 @@ _DEFAULT_THREADS, _DEFAULT_MEMORY_MIB = 224, 2 * 1024 * 1024
 
 
 def address(name: str) -> str:
-    """A stable private address of a node."""
+    """A stable address of a node on this host's loopback network, so that pods of several nodes reach each other."""
     digest = hashlib.sha256(name.encode()).digest()
-    return f"10.{64 + digest[0] % 64}.{digest[1]}.{1 + digest[2] % 254}"
+    return f"127.{64 + digest[0] % 64}.{digest[1]}.{1 + digest[2] % 254}"
 
 
 def pod_address(uid: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab.tools.view import NodeView, Output, disturbed
 
@@ -17,6 +18,22 @@ _SUFFIXES = {"K": 1024, "M": 1024**2, "G": 1024**3}
 _SECONDS_TO_START = 6.0
 _CHANNELS = 16
 _OPERATIONS = {"all_reduce": "sum", "reduce_scatter": "sum", "all_gather": "none", "alltoall": "none"}
+
+
+class Member(NamedTuple):
+    """One node of a collective: its GPUs as printed, the rates of its rails, and whether NCCL may use RDMA."""
+
+    node: str
+    gpus: list[str]
+    rails_gbps: list[float]
+    rdma: bool
+    shares: dict[str, float]
+    wrong: int = 0
+
+
+def gpu_lines(view: NodeView) -> list[str]:
+    """Bus number and name of each GPU."""
+    return [f"[0x{gpu['pci_bus_id'].split(':')[1].lower()}] {gpu['name']}" for gpu in view.gpus]
 
 
 class _Options:
@@ -51,18 +68,32 @@ def _bytes(text: str) -> int:
     return int(text[:-1]) * _SUFFIXES[suffix] if suffix in _SUFFIXES else int(text)
 
 
-def run(tool: str, arguments: list[str], view: NodeView) -> Output:
-    """Render one run of the collective that the tool is named after."""
+def run(tool: str, arguments: list[str], view: NodeView, over: Sequence[Member] = ()) -> Output:
+    """Render one run of the collective that the tool is named after, over several nodes when members are given."""
     options = _Options(arguments)
     options.collective = tool.removesuffix("_perf") if tool.endswith("_perf") else "all_reduce"
+    if over:
+        return _rendered(tool, arguments, options, view, _group_truth(options, over), over)
     if options.gpus > len(view.gpus):
         text = f"{view.document['node']}: Test CUDA failure common.cu:1018 'invalid device ordinal'\n"
         return Output(text, 2, 2.0, uses_gpu=True)
+    alone = (Member(view.document["node"], gpu_lines(view)[: options.gpus], [], True, {}),)
+    return _rendered(tool, arguments, options, view, _truth(options, view), alone)
+
+
+def _rendered(
+    tool: str,
+    arguments: list[str],
+    options: _Options,
+    view: NodeView,
+    truth: dict[str, Any],
+    over: Sequence[Member],
+) -> Output:
+    options.gpus = sum(len(member.gpus) for member in over)
     attempt = view.attempt(tool)
     noise = view.noise(f"{tool} " + " ".join(arguments), attempt)
-    truth = _truth(options, view)
     rows = [_row(size, options, truth, noise) for size in options.sizes()]
-    lines = _header(options, view) + _info(options, truth, view) + _TABLE_HEAD + [row.text for row in rows]
+    lines = _header(options, over) + _info(options, truth, view) + _TABLE_HEAD + [row.text for row in rows]
     wrong = int(truth.get("wrong", 0)) if options.check else 0
     average = sum(row.bus for row in rows) / len(rows)
     lines += [f"# Out of bounds values : {1 if wrong else 0} {'FAILED' if wrong else 'OK'}",
@@ -71,6 +102,21 @@ def run(tool: str, arguments: list[str], view: NodeView) -> Output:
         lines.append(f"\n .. {view.document['node']} pid 4711: Test failure common.cu:401")
     work = sum(row.microseconds for row in rows) / 1e6 * (options.iterations + options.warmup) * 2
     return Output("\n".join(lines) + "\n", 1 if wrong else 0, _SECONDS_TO_START + work, uses_gpu=True)
+
+
+def _group_truth(options: _Options, over: Sequence[Member]) -> dict[str, Any]:
+    """A ring over all nodes: as fast as the slowest rail of any of them, times the rails; RDMA only if all have it."""
+    shares = over[0].shares
+    wire = len(over[0].rails_gbps) * min(rate for member in over for rate in member.rails_gbps) / 8
+    proven = all(member.rdma for member in over)
+    by_wire = os.environ.get("NCCL_ALGO") == "RING" or os.environ.get("NCCL_P2P_DISABLE") == "1"
+    share = shares["ring"] * (1.0 if by_wire else shares["chosen"])
+    if options.collective == "alltoall":
+        share = shares["alltoall"]
+    full = wire * (share if proven else shares["socket"])
+    curve = {str(1 << 20): full / 4, str(1 << 30): full, str(1 << 35): full}
+    wrong = max(member.wrong for member in over)
+    return {"transport": "NET/IB" if proven else "NET/Socket", "wrong": wrong, "bus_bandwidth_gbps_by_bytes": curve}
 
 
 def _truth(options: _Options, view: NodeView) -> dict[str, Any]:
@@ -94,18 +140,18 @@ _TABLE_HEAD = [
 ]
 
 
-def _header(options: _Options, view: NodeView) -> list[str]:
+def _header(options: _Options, over: Sequence[Member]) -> list[str]:
     lines = [
-        f"# nThread 1 nGpus {options.gpus} minBytes {options.smallest} maxBytes {options.largest} "
-        f"step: {options.factor}(factor) warmup iters: {options.warmup} iters: {options.iterations} agg iters: 1 "
-        f"validation: {options.check} graph: 0",
+        f"# nThread 1 nGpus {1 if len(over) > 1 else options.gpus} minBytes {options.smallest} "
+        f"maxBytes {options.largest} step: {options.factor}(factor) warmup iters: {options.warmup} "
+        f"iters: {options.iterations} agg iters: 1 validation: {options.check} graph: 0",
         "#",
         "# Using devices",
     ]
-    for rank, gpu in enumerate(view.gpus[: options.gpus]):
-        bus = gpu["pci_bus_id"].split(":")[1].lower()
-        lines.append(f"#  Rank {rank:>2} Group  0 Pid {4711:>6} on {view.document['node']:>10} device {rank:>2} "
-                     f"[0x{bus}] {gpu['name']}")  # fmt: skip
+    placed = [(member.node, device, name) for member in over for device, name in enumerate(member.gpus)]
+    for rank, (node, device, name) in enumerate(placed):
+        lines.append(f"#  Rank {rank:>2} Group  0 Pid {4711:>6} on {node:>10} device {device:>2} "
+                     f"{name}")  # fmt: skip
     return lines
 
 
@@ -117,7 +163,7 @@ def _info(options: _Options, truth: dict[str, Any], view: NodeView) -> list[str]
     transport = truth.get("transport", "NVLS")
     nvls = _CHANNELS if transport == "NVLS" else 0
     path = {"NVLS": "P2P/CUMEM", "NVLink": "P2P/CUMEM", "P2P": "P2P/CUMEM", "SHM": "SHM/direct/direct",
-            "NET/IB": "NET/IB/0/GDRDMA"}.get(transport, transport)  # fmt: skip
+            "NET/IB": "NET/IB/0/GDRDMA", "NET/Socket": "NET/Socket/0"}.get(transport, transport)  # fmt: skip
     lines = [f"{who}:4711 [0] NCCL INFO NCCL version {version}+cuda{view.image.get('cuda', '12.4')}"]
     for rank in range(options.gpus):
         head = f"{who}:{4720 + rank} [{rank}] NCCL INFO "

@@ -28,6 +28,8 @@ _MODULES = {
     "all_gather_perf": "all_reduce_perf",
     "reduce_scatter_perf": "all_reduce_perf",
     "alltoall_perf": "all_reduce_perf",
+    "mpirun": "mpirun",
+    "orted": "mpirun",
     "chronyc": "host",
     "stress-ng": "host",
     "smartctl": "host",

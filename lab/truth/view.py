@@ -125,6 +125,7 @@ def _bandwidth(node: LabNode, parts: Parts) -> dict[str, Any]:
         "burn_gflops": figures["burn_gflops"],
         "collectives": dict(figures["collectives"]),
         "by_adapters_gbps_by_bytes": _by_adapters(node, figures),
+        "groups": dict(figures["groups"]),
         "all_reduce": {"transport": figures["transport"], "wrong": 0, "bus_bandwidth_gbps_by_bytes": ends},
     }
 
@@ -136,7 +137,13 @@ def _rails(node: LabNode) -> list[dict[str, Any]]:
         return round(seeded.noisy(figures[name], figures["noise"], node.seed, node.name, name, rail), 2)
 
     return [
-        {"device": f"mlx5_{rail}", "write_gbps": figure("rail_gbps", rail), "latency_us": figure("rail_us", rail)}
+        {
+            "device": f"mlx5_{rail}",
+            "write_gbps": figure("rail_gbps", rail),
+            "latency_us": figure("rail_us", rail),
+            # What comes through the adapter's cable and its port of the leaf switch; no test of one node sees it.
+            "port_gbps": figure("rail_gbps", rail),
+        }
         for rail in range(count)
     ]
 

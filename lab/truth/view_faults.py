@@ -110,6 +110,18 @@ def _dcgm_fail(view: View, parameters: Parameters) -> None:
     )
 
 
+def _rail_slow(view: View, parameters: Parameters) -> None:
+    factor = 1.0 - float(parameters["amount"])
+    rail = view["rdma"][int(parameters["rail"])]
+    rail["write_gbps"] = round(rail["write_gbps"] * factor, 2)
+    _leaf_port_slow(view, parameters)
+
+
+def _leaf_port_slow(view: View, parameters: Parameters) -> None:
+    rail = view["rdma"][int(parameters["rail"])]
+    rail["port_gbps"] = round(rail["port_gbps"] * (1.0 - float(parameters["amount"])), 2)
+
+
 def _tool(what: str) -> Callable[[View, Parameters], None]:
     return lambda view, set_: view["tool_faults"].update({set_["tool"]: what})
 
@@ -132,6 +144,9 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "throttled": _throttled,
     "persistence-off": lambda view, set_: _gpu(view, set_).update(persistence_mode=False),
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),
+    "rail-slow": _rail_slow,
+    "leaf-port-slow": _leaf_port_slow,
+    "rdma-off": lambda view, set_: view.update(rdma_usable=False),
     "tool-hang": _tool("hang"),
     "tool-crash": _tool("crash"),
     "tool-truncated": _tool("truncate"),

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .group import Group, group_of
+
 SCHEMA = "nodeworthy.plan/1"
 _NONCE = re.compile(r"[0-9a-f]{64}")
 _RETRIED = ("crashed", "timed-out", "unparsable")
@@ -71,6 +73,7 @@ class Plan:
     expected_nvlinks: int
     tests: tuple[TestSpec, ...]
     sha256: str
+    group: Group | None = None
 
 
 def read_plan(text: str | None) -> Plan:
@@ -98,7 +101,15 @@ def read_plan(text: str | None) -> Plan:
         expected_nvlinks=_count(expect, "nvlinks_per_gpu"),
         tests=_tests(_field(document, "tests", list)),
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+        group=_group(document),
     )
+
+
+def _group(document: Mapping[str, Any]) -> Group | None:
+    try:
+        return group_of(document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise PlanRefused(f"The plan's group cannot be read ({error}); see schema {SCHEMA}.") from error
 
 
 def _field(document: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import kernel_source, own_check
+from . import group, kernel_source, own_check
 from .kernel_source import KernelLog
 from .plan import Plan, TestSpec
 from .process import ToolRun, run_tool
@@ -38,6 +38,8 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "gpu_burn": host.read_burn,
 }
 KERNEL_LOG = "kernel-log"
+SERVE = "serve"
+"""What a member of a group does that does not lead it: run what the leader asks for. It measures nothing itself."""
 _QUOTE = "tpm2_quote"
 
 
@@ -72,6 +74,8 @@ class Suite:
         mark = kernel_source.read_log()
         numbered = list(enumerate(self.plan.tests, start=1))
         outcomes = [self._run_one(number, spec) for number, spec in numbered if spec.tool != KERNEL_LOG]
+        if self.plan.group is not None and self.plan.group.leads:
+            group.release(self.plan.group)
         outcomes += [self._read_kernel(number, spec, mark) for number, spec in numbered if spec.tool == KERNEL_LOG]
         return sorted(outcomes, key=lambda outcome: outcome.number)
 
@@ -125,6 +129,11 @@ def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpret
         return command, lambda text, given: attestation.read(text, given, folder)
     if spec.tool == own_check.TOOL:
         return spec.arguments, own_check_reading.read
+    if spec.tool == SERVE:
+        return (sys.executable, "-m", "nodeworthy_probe.group", SERVE), lambda text, given: Reading()
+    if context.plan.group is not None and spec.tool in _INTERPRETERS:
+        line = (sys.executable, "-m", "nodeworthy_probe.group", "launch", spec.tool, *spec.arguments)
+        return line, _INTERPRETERS[spec.tool]
     if devices.is_per_device(spec.tool) and spec.arguments:
         each, *rest = spec.arguments
         return (sys.executable, "-m", "nodeworthy_probe.each_device", each, spec.tool, *rest), devices.read

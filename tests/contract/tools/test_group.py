@@ -1,0 +1,139 @@
+"""A collective over several nodes: real probes as processes that find each other, with the lab's mpirun."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import lab.tpm
+from lab.truth.faults import catalogue
+from lab.truth.fleet import FleetFile, NodeSpec
+from lab.truth.world import LabClock, World
+from tests.contract.tools.conftest import IMAGE, REPOSITORY
+from tests.data import node_views
+
+KEY = "ab" * 32
+PORT = 28531
+NODES = ("gpu-a01", "gpu-a02", "gpu-a03")
+RING = {"test": "pair.all_reduce_ring", "tool": "all_reduce_perf", "timeout_seconds": 40,
+        "arguments": ["-b", "16G", "-e", "16G", "-g", "1", "-c", "1", "-n", "20"],
+        "environment": {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "RING"}}  # fmt: skip
+SERVE = {"test": "group.member", "tool": "serve", "timeout_seconds": 40}
+
+
+def address(node: str) -> str:
+    """A loopback address of each node."""
+    return f"127.77.0.{NODES.index(node) + 1}"
+
+
+def plan(rank: int, members: tuple[str, ...], **changes: Any) -> dict[str, Any]:
+    """One member's plan."""
+    group = {
+        "rank": rank,
+        "members": [{"node": node, "address": address(node)} for node in members],
+        "port": PORT,
+        **changes,
+    }
+    return node_views.plan(node=members[rank], suite="m1", tests=[SERVE if rank else RING], group=group)
+
+
+def views(folder: Path, faults: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The views of a small fleet, some of its nodes with a fault."""
+    specs = tuple(
+        NodeSpec(node, "h100-sxm-8", "A1", place, image="validation-2026.11") for place, node in enumerate(NODES)
+    )
+    world = World(FleetFile("lab", specs), folder, 1, LabClock(speed=0, start=datetime(2026, 11, 30, tzinfo=UTC)))
+    world.start()
+    for node, fault in faults.items():
+        assert fault in catalogue()
+        world.inject(node, fault, {})
+    return {node: {**world.view(node), "speed": 1000.0} for node in NODES}
+
+
+def run_group(folder: Path, members: tuple[str, ...], **faults: str) -> list[dict[str, Any]]:
+    """Start one probe a member, wait for all, return their results by rank."""
+    of_node = views(folder / "world", {node.replace("_", "-"): fault for node, fault in faults.items()})
+    started = []
+    for rank, node in enumerate(members):
+        place = folder / node
+        lab.tpm.ensure_node(place, of_node[node]["serial"])
+        view = node_views.write_node(place, of_node[node])
+        environment = {
+            "PATH": os.environ["PATH"],
+            "NODEWORTHY_LAB_VIEW": str(view),
+            "NODEWORTHY_OUTPUT": str(place / "xcom"),
+            "NODEWORTHY_PLAN": json.dumps(plan(rank, members)),
+            "NODEWORTHY_GROUP_KEY": KEY,
+        }
+        command = [sys.executable, "-I", str(IMAGE / "enter.py")]
+        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    said = [one.communicate(timeout=90)[0].decode() for one in started]
+    assert [one.returncode for one in started] == [0] * len(members), "\n".join(said)
+    return [json.loads((folder / node / "xcom" / "result.json").read_text()) for node in members]
+
+
+def figure(result: dict[str, Any], metric: str) -> dict[str, Any]:
+    """One measurement of the leader's result."""
+    return next(dict(row) for row in result["measurements"] if row["metric"] == metric)
+
+
+def test_a_pair_measures_over_the_wire_and_says_so(tmp_path: Path) -> None:
+    """16 ranks, 8 rails of 390 Gb/s at 98.5 %: 384 GB/s over NET/IB; the member brings a result without figures."""
+    leader, member = run_group(tmp_path, NODES[:2])
+    bandwidth = figure(leader, "bus_bandwidth")
+    assert bandwidth["value"] == pytest.approx(384, rel=0.02)
+    assert (bandwidth["transport"], bandwidth["parameters"]["ranks"]) == ("NET/IB", 16)
+    assert figure(leader, "wrong_values")["value"] == 0
+    assert [(test["test"], test["execution"]) for test in member["tests"]] == [("group.member", "completed")]
+    assert (member["node"], member["measurements"]) == ("gpu-a02", [])
+    schema = json.loads((REPOSITORY / "include" / "schemas" / "plan-1.json").read_text())
+    jsonschema.validate(plan(0, NODES[:2]), schema)
+
+
+def test_a_group_is_as_fast_as_its_slowest_rail(tmp_path: Path) -> None:
+    """One leaf port of one of three nodes at half speed halves the ring of all."""
+    leader = run_group(tmp_path, NODES, gpu_a03="leaf-port-slow")[0]
+    assert figure(leader, "bus_bandwidth")["value"] == pytest.approx(192, rel=0.02)
+    assert figure(leader, "ranks")["value"] == 24
+
+
+def test_a_node_without_rdma_shows_in_the_transport(tmp_path: Path) -> None:
+    """NCCL falls back to sockets for all, and its own lines say so."""
+    leader = run_group(tmp_path, NODES[:2], gpu_a02="rdma-off")[0]
+    assert figure(leader, "bus_bandwidth")["transport"] == "NET/Socket"
+
+
+def test_a_caller_without_the_key_runs_nothing(tmp_path: Path) -> None:
+    """A stranger gets no command through, and the member goes on waiting for its leader."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY / "probe"),
+        "NODEWORTHY_PLAN": json.dumps(plan(1, NODES[:2])),
+        "NODEWORTHY_GROUP_KEY": KEY,
+    }
+    serving = subprocess.Popen(
+        [sys.executable, "-u", "-m", "nodeworthy_probe.group", "serve"], env=environment, stdout=subprocess.PIPE
+    )
+    try:
+        assert serving.stdout is not None
+        serving.stdout.readline()
+        with socket.create_connection((address("gpu-a02"), PORT), 5) as stranger, stranger.makefile("rwb") as stream:
+            stream.readline()
+            stream.write(json.dumps({"proof": "0" * 64, "command": f"touch {tmp_path / 'done'}"}).encode() + b"\n")
+            stream.flush()
+            assert json.loads(stream.readline())["exit"] != 0
+        assert not (tmp_path / "done").exists()
+        assert serving.poll() is None
+    finally:
+        serving.kill()
+        serving.wait()
