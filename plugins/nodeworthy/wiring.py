@@ -22,6 +22,7 @@ from nodeworthy.ports import (
     Clock,
     Cluster,
     EvidenceStore,
+    GroupPods,
     Judge,
     Ledger,
     Library,
@@ -127,6 +128,15 @@ class Wiring:
 
         extra = connection(CLUSTER_CONNECTION).extra_dejson
         return ClusterKubernetes(kubeconfig=extra.get("kube_config_path"), namespace=TEST_NAMESPACE)
+
+    @cached_property
+    def pods(self) -> GroupPods:
+        """The same API, for the pods of tests over several nodes."""
+        from nodeworthy.adapters.cluster_kubernetes import Door
+        from nodeworthy.adapters.cluster_kubernetes_pods import PodsKubernetes
+
+        extra = connection(CLUSTER_CONNECTION).extra_dejson
+        return PodsKubernetes(Door(extra.get("kube_config_path")), namespace=TEST_NAMESPACE)
 
     @cached_property
     def store(self) -> EvidenceStore:

@@ -1,9 +1,9 @@
 """One collective over several nodes, without an operator for it: one probe per node, the first of them leads.
 
-Every probe of a group gets the same members in its plan, and in its environment a key of this test alone. All but the first *serve*: they
-listen on their own node's address and run what the leader asks for, which proves with the key that it is the leader.
-The leader starts each tool with `mpirun`, whose remote agent is this module's `reach`. When its last test has ended it
-releases the others. A member that is never released ends by its time limit.
+Every probe of a group gets the same members in its plan, and in its environment a key of this test alone. All but the
+first *serve*: they listen on their own node's address and run what the leader asks for, which proves with the key that
+it is the leader. The leader starts each tool with `mpirun`, whose remote agent is this module's `reach`. When its last
+test has ended it releases the others. A member that is never released ends by its time limit.
 
     serve                  wait for the leader, run its commands, end when released
     launch TOOL [...]      wait for all members, then run the tool over all of them with mpirun

@@ -99,6 +99,16 @@ def test_burn_in_has_six_task_instances_per_node_however_long_the_soak(environme
     assert "prove_hardware.burn_in" in shape["time_limit"]
 
 
+def test_a_group_test_has_one_task_instance_per_node(environment: dict[str, str]) -> None:
+    """All rounds of the screening are one task, whatever their number."""
+    command = [sys.executable, "-c", SHAPE, str(REPOSITORY / "dags" / "group_test.py")]
+    shape = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert shape["mapped"] == ["finish"]
+    assert set(shape["tasks"]) - set(shape["mapped"]) == {"open_wave", "next_wave", "screen", "gate"}
+    assert min(shape["retries"].values()) >= 2
+    assert "screen" in shape["time_limit"]
+
+
 def test_housekeeping_is_a_handful_of_tasks_that_all_run(environment: dict[str, str]) -> None:
     """Nothing is mapped, one follows the other whatever became of it, and the last one tells."""
     command = [sys.executable, "-c", SHAPE, str(REPOSITORY / "dags" / "housekeeping.py")]

@@ -21,6 +21,9 @@ HEALTHY_IN_WAVE = ("ok-1", "ok-2")
 SPARES = ("spare-1", "spare-2", "spare-3", "spare-4", "spare-5", "spare-6", "spare-7")
 CRASH_NODES = tuple(f"crash-{number:02d}" for number in range(1, 25))
 
+GROUP_NODES = ("group-1", "group-2", "group-3", "group-4")
+SLOW_PORT = "group-3"
+
 SHORT = {
     "skus/*.yaml": {"read_timeout": "PT5S", "update_deadline": "PT40S", "boot_deadline": "PT30S"},
     "policies/*.yaml": {"node_ready": "PT30S", "power": "PT20S", "bmc_poll": "PT2S", "cluster_poll": "PT2S"},
@@ -44,7 +47,10 @@ def write_fleet(path: Path, faults: dict[str, dict[str, Any]]) -> Path:
     crash = [
         _node(name, "crash", number, firmware=OLD_FIRMWARE["h100-sxm-8"]) for number, name in enumerate(CRASH_NODES, 1)
     ]
-    document = {"schema": "lab.fleet/1", "site": "lab", "nodes": [*demo, *wave, *healthy, *captured, *spares, *crash]}
+    slow = {SLOW_PORT: {"faults": [{"fault": "leaf-port-slow"}]}}
+    groups = [_node(name, "groups", number, **slow.get(name, {})) for number, name in enumerate(GROUP_NODES, 1)]
+    nodes = [*demo, *wave, *healthy, *captured, *spares, *crash, *groups]
+    document = {"schema": "lab.fleet/1", "site": "lab", "nodes": nodes}
     path.write_text(yaml.safe_dump(document, sort_keys=False))
     return path
 
@@ -74,4 +80,6 @@ def short_include(target: Path) -> Path:
         path.write_text(
             re.sub(r'"timeout_seconds": \d+', f'"timeout_seconds": {TEST_TIMEOUT_SECONDS}', path.read_text())
         )
+    soak = target / "suites" / "l4.json"
+    soak.write_text(soak.read_text().replace('"segments": 12', '"segments": 2').replace('["l3"]', '["l1"]'))
     return target

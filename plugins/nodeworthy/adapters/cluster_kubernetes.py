@@ -241,6 +241,32 @@ class ClusterKubernetes:
             raise _silent(what) from error
 
 
+class Door:
+    """The way to the core API for adapters beside this one. `kubeconfig` as for `ClusterKubernetes`."""
+
+    def __init__(self, kubeconfig: str | None, client: Callable[[], kubernetes.client.ApiClient] | None = None) -> None:
+        self._client = client or (lambda: _client(kubeconfig))
+        self._made: kubernetes.client.CoreV1Api | None = None
+
+    @property
+    def core(self) -> kubernetes.client.CoreV1Api:
+        """The core API, made when it is first used."""
+        if self._made is None:
+            self._made = kubernetes.client.CoreV1Api(self._client())
+        return self._made
+
+    def ask(self, what: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return the answer; None for what is gone, or there, already. Raises our errors for the library's."""
+        try:
+            return call(*arguments, **options, _request_timeout=TIMEOUT_SECONDS)
+        except ApiException as error:
+            if error.status in (NOT_FOUND, CONFLICT):
+                return None
+            raise _translated(error, what) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise _silent(what) from error
+
+
 def _client(kubeconfig: str | None) -> kubernetes.client.ApiClient:
     configuration = kubernetes.client.Configuration()
     try:

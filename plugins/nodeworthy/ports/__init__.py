@@ -12,6 +12,7 @@ from nodeworthy.ports.hardware import Bmc, BmcDirectory, Power, SystemState, Upd
 from nodeworthy.ports.judgement import Attestation, EvidencePage, EvidenceStore, Judge, JudgingBatch, Signer
 from nodeworthy.ports.ledger import Ledger
 from nodeworthy.ports.library import Library
+from nodeworthy.ports.pods import GroupMember, GroupPods, PodState
 from nodeworthy.ports.work import Work
 
 __all__ = [
@@ -23,10 +24,13 @@ __all__ = [
     "ClusterNode",
     "EvidencePage",
     "EvidenceStore",
+    "GroupMember",
+    "GroupPods",
     "Judge",
     "JudgingBatch",
     "Ledger",
     "Library",
+    "PodState",
     "Power",
     "Signer",
     "SystemState",

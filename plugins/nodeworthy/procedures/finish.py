@@ -80,3 +80,20 @@ def finish_soak(take_lease: Callable[[], Lease], record: NodeRecord, work: Work,
     return End(
         True, False, f"{name} passed {suite} and is {record.milestone}; its hardware is qualified until {until}{rest}."
     )
+
+
+def screened(record: NodeRecord, work: Work, suite: str) -> End:
+    """Return what the newest group test of a suite said of a node in this episode, or in the newest."""
+    found = work.ledger.judgements(record.node.name, episode=record.episode)
+    judged = next((one for one in found if one.suite == suite), None)
+    if judged is None:
+        return stopped(record, work)
+    return End(judged.verdict is Verdict.PASS, False, judged.sentence)
+
+
+def finish_screened(take_lease: Callable[[], Lease], record: NodeRecord, work: Work, suite: str) -> End:
+    """Give a node back after a group test; its episode ends where it stands by. Re-entrant."""
+    end = screened(record, work, suite)
+    if end.reached and record.episode is not None:
+        work.ledger.release(take_lease(), close=arrived(record, work), reason=end.sentence)
+    return end

@@ -31,6 +31,7 @@ from nodeworthy.qualification.decision import PRECEDENCE, not_attested
 from nodeworthy.qualification.own_checks import said_off
 from nodeworthy.qualification.own_history import History, figures_of, history_of
 from nodeworthy.qualification.sku import Sku
+from nodeworthy.qualification.suites import of_one_node
 from nodeworthy.qualification.validation import part_of
 from nodeworthy.qualification.written import Basis
 
@@ -63,7 +64,9 @@ def judge_wave(run: str, scope: Scope, work: Work, judging: Judging) -> tuple[Su
     Raises Permanent when the validation itself is in doubt (nothing is judged then), or, after all others were treated,
     when the evidence of some node could not be kept.
     """
-    results = work.ledger.results(run=run, scope=scope, unjudged=False)
+    found = work.ledger.results(run=run, scope=scope, unjudged=False)
+    # What several nodes measured together is judged by who screens them.
+    results = [result for result in found if of_one_node(work.library.suite(result.suite))]
     waiting = [result for result in results if not result.judged]
     busy = {result.node for result in waiting}
     left = {result.node: result for result in results if result.judged and result.node not in busy}
@@ -101,6 +104,14 @@ class Wave:
         return [*cut_short, *(self._judge(results) if results else ())]
 
     def _judge(self, results: Sequence[StoredResult]) -> list[Summary | None]:
+        judgements, validation = self.validated(results)
+        of_node: dict[str, list[tuple[StoredResult, Judgement]]] = {}
+        for stored, judgement in zip(results, judgements, strict=True):
+            of_node.setdefault(stored.node, []).append((stored, judgement))
+        return [self._safely(parts[-1][0], partial(self._conclude, parts, validation)) for parts in of_node.values()]
+
+    def validated(self, results: Sequence[StoredResult]) -> tuple[tuple[Judgement, ...], Mapping[str, Any]]:
+        """Return a judgement per result and the validation of all. Transient when limits changed meanwhile."""
         skus = {result.node: self.work.library.sku(self.nodes[result.node].sku) for result in results}
         batch = JudgingBatch(
             scope=self.scope,
@@ -119,10 +130,7 @@ class Wave:
             raise Transient(
                 "Baselines were put in force while this wave was judged, so nothing counts: judge it again."
             )
-        of_node: dict[str, list[tuple[StoredResult, Judgement]]] = {}
-        for stored, judgement in zip(results, judgements, strict=True):
-            of_node.setdefault(stored.node, []).append((stored, judgement))
-        return [self._safely(parts[-1][0], partial(self._conclude, parts, validation)) for parts in of_node.values()]
+        return judgements, validation
 
     def _whole(self, newest: StoredResult) -> tuple[StoredResult, ...]:
         """Return the result as it was asked for, or all segments of its soak in order; none when some are not home."""
@@ -168,7 +176,7 @@ class Wave:
         self, parts: Sequence[tuple[StoredResult, Judgement]], validation: Mapping[str, Any], lease: Lease
     ) -> Summary:
         """Write a dossier per part, record the worst judgement for the node (the last of equals), and move it."""
-        written = [self._written(stored, judgement, validation, lease) for stored, judgement in reversed(parts)]
+        written = [self.written(stored, judgement, validation, lease) for stored, judgement in reversed(parts)]
         judged, dossier = min(written, key=lambda one: PRECEDENCE.index(one[0].judgement.verdict))
         judgement, work = judged.judgement, self.work
         if len(parts) > 1:
@@ -186,9 +194,10 @@ class Wave:
         self._move(judgement, dossier.manifest, lease)
         return self._summary(judgement, page)
 
-    def _written(
+    def written(
         self, stored: StoredResult, judgement: Judgement, validation: Mapping[str, Any], lease: Lease
     ) -> tuple[Judged, Dossier]:
+        """Write the dossier of one result; nothing is recorded and nobody is moved."""
         node, work = self.nodes[stored.node], self.work
         quote = None
         if self.scope is Scope.PLATFORM:

@@ -35,7 +35,12 @@ OPENED_LIMIT_BYTES = 32 * 1024 * 1024
 def receive(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, pod: str) -> str:
     """Store the result of the pod's plan; return one line about it. Re-entrant. Refused when it does not match."""
     case = Case(lease, node, work, work.library.sku(node.sku))
-    asked = case.newest(PLAN, scope.value)
+    return take_in(case, case.newest(PLAN, scope.value), scope, pod)
+
+
+def take_in(case: Case, asked: Effect | None, scope: Scope, pod: str, *, judged_later: bool = True) -> str:
+    """As `receive`, for the plan `asked`; a result that is evidence only waits for no judgement."""
+    node, lease, work = case.node, case.lease, case.work
     if asked is None:
         raise Refused(f"Pod {pod} brings a result of {node.name} and no plan was handed out in this episode: ignored.")
     receipt = _receipt(case, pod)
@@ -49,8 +54,9 @@ def receive(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, pod: str
     suite = str(document["suite"])
     path = f"nodes/{node.serial}/{lease.episode}/{scope}-{suite}-{digest[:12]}/bundle.tar.gz"
     reference = work.store.put(path, bundle)
-    result = StoredResult(node.name, lease.episode, scope, suite, reference, document, judged=False)
-    work.ledger.record_result(lease, result)
+    if judged_later:
+        result = StoredResult(node.name, lease.episode, scope, suite, reference, document, judged=False)
+        work.ledger.record_result(lease, result)
     case.settle(asked, PROVEN, {"pod": pod, "bundle": digest})
     return _summary(case, document, reference.path, digest)
 

@@ -15,6 +15,7 @@ from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.ports import Work
 from nodeworthy.procedures.judge_wave import Judging, Summary, Wave
 from nodeworthy.procedures.lease_life import lease_life
+from nodeworthy.qualification.suites import of_one_node
 
 NO_BASELINE = "no_baseline"
 DONE = "judged again by the baselines in force"
@@ -78,4 +79,5 @@ def _for_baseline(stored: StoredResult, work: Work) -> bool:
     judged = work.ledger.judgements(stored.node, episode=stored.episode)
     newest = judged[0] if judged else None
     same = newest is not None and (newest.scope, newest.suite) == (stored.scope, stored.suite)
+    same = same and of_one_node(work.library.suite(stored.suite))
     return stored.judged and same and newest is not None and waits_for_baseline(newest)

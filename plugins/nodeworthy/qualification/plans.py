@@ -16,6 +16,10 @@ from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suites import Suite, TestSpec
 
 PLAN_SCHEMA = "nodeworthy.plan/1"
+MEMBER = "group.member"
+"""The test of a node that takes part in a group and does not lead it."""
+JOIN_SECONDS = 180
+"""How long pods of one group may start after one another; the probe's own patience lies below it."""
 
 
 class Addressee(TypedDict):
@@ -75,3 +79,19 @@ def _filled(argument: str, words: Mapping[str, str]) -> str:
     for word, value in words.items():
         argument = argument.replace(word, value)
     return argument
+
+
+def group_plan(plan: Mapping[str, Any], members: Sequence[tuple[str, str]], port: int) -> dict[str, Any]:
+    """Return a node's plan as its part in a group of (node, address), the first of which leads and measures."""
+    rank = next(place for place, (node, _) in enumerate(members) if node == plan["node"])
+    limit = sum(test["timeout_seconds"] * (2 if test.get("retry") else 1) for test in plan["tests"])
+    serve = {"test": MEMBER, "tool": "serve", "timeout_seconds": int(limit) + JOIN_SECONDS}
+    return {
+        **plan,
+        **({"tests": [serve]} if rank else {}),
+        "group": {
+            "rank": rank,
+            "members": [{"node": node, "address": address} for node, address in members],
+            "port": port,
+        },
+    }

@@ -1,9 +1,10 @@
 """Who spoils a collective over many nodes: group tests instead of pairs.
 
 Each domain (rack, NVLink clique) is tested as one group, all in parallel; a group that fails is halved until single
-nodes are left, small groups padded with nodes that are known to be good; each suspect is confirmed with a partner that
-it was not tested with before. A node is to blame only when it fails with a good partner; a group whose halves all pass
-has a fault between them (a cable, a switch port), which is reported as such and blames no node.
+nodes are left, small groups padded with nodes that are known to be good; each suspect is confirmed with another good
+partner than the one that it failed with. A node is to blame only when it fails with a good partner; a group whose
+halves all pass has a fault between them (a cable, a switch port), which is reported as such and blames no node. A group
+that could not be tested, twice, is halved as well, so that one node without a network costs the others nothing.
 
 Nothing is run here: `Screening` says which groups to test next and takes in the answers.
 """
@@ -40,6 +41,18 @@ class Outcome:
     rounds: int
     unconfirmed: Group = ()
     """Suspects for whom no good partner was left."""
+    untested: Group = ()
+    """Nodes whose group could not be tested, twice: nothing is known about them."""
+
+
+def in_groups(nodes: Iterable[tuple[str, str]], largest: int) -> tuple[Group, ...]:
+    """Return the first groups of `largest` nodes at most; nodes are (name, domain), and no group crosses a domain."""
+    of_domain: dict[str, list[str]] = {}
+    for name, domain in nodes:
+        of_domain.setdefault(domain, []).append(name)
+    return tuple(
+        tuple(names[first : first + largest]) for names in of_domain.values() for first in range(0, len(names), largest)
+    )
 
 
 def domains(nodes: Sequence[str], labels: Mapping[str, str]) -> tuple[Group, ...]:
@@ -67,6 +80,7 @@ class Screening:
     smallest: int = 2
     _good: dict[str, None] = field(init=False)
     _partners: dict[str, set[str]] = field(init=False, default_factory=dict)
+    _padded_by: dict[str, set[str]] = field(init=False, default_factory=dict)
     _next: list[Trial] = field(init=False)
     _halves: dict[Group, tuple[Group, Group]] = field(init=False, default_factory=dict)
     _passed: set[Group] = field(init=False, default_factory=set)
@@ -74,6 +88,8 @@ class Screening:
     _culprits: list[str] = field(init=False, default_factory=list)
     _unconfirmed: list[str] = field(init=False, default_factory=list)
     _waiting: list[Group] = field(init=False, default_factory=list)
+    _again: set[Group] = field(init=False, default_factory=set)
+    _untested: list[str] = field(init=False, default_factory=list)
     tests: int = field(init=False, default=0)
     rounds: int = field(init=False, default=0)
 
@@ -88,21 +104,38 @@ class Screening:
             self._plan()
         return tuple(self._next)
 
-    def take(self, passed: Sequence[bool]) -> None:
-        """Take in the answers of the last round, in order. ValueError for another number of answers than trials."""
+    def take(self, passed: Sequence[bool | None]) -> None:
+        """Take in the answers of the last round, in order. ValueError for another number of answers than trials.
+
+        None means that a group was not tested: it says nothing about its nodes, is tried once more, and then halved.
+        """
         trials, self._next = self._next, []
         if len(passed) != len(trials):
             raise ValueError(f"{len(trials)} groups were to be tested, {len(passed)} answers came.")
         self.tests, self.rounds = self.tests + len(trials), self.rounds + 1
         for trial, good in zip(trials, passed, strict=True):
+            if good is None:
+                self._try_again(trial.suspects)
+                continue
             for node in trial.suspects:
                 self._partners.setdefault(node, set()).update(set(trial.nodes) - {node})
+                self._padded_by.setdefault(node, set()).update(trial.padding)
             self._settle(trial, good)
 
     def outcome(self) -> Outcome:
         """Return what is known so far."""
         between = tuple(group for group, halves in self._halves.items() if set(halves) <= self._passed)
-        return Outcome(tuple(self._culprits), between, self.tests, self.rounds, tuple(self._unconfirmed))
+        left = tuple(self._unconfirmed), tuple(self._untested)
+        return Outcome(tuple(self._culprits), between, self.tests, self.rounds, *left)
+
+    def _try_again(self, group: Group) -> None:
+        if group not in self._again:
+            self._again.add(group)
+            self._waiting.append(group)
+        elif len(group) > 1:
+            self._waiting += _halved(group)
+        else:
+            self._untested += group
 
     def _settle(self, trial: Trial, good: bool) -> None:
         group = trial.suspects
@@ -111,8 +144,7 @@ class Screening:
             self._confirming -= set(group)
             self._good.update(dict.fromkeys(group))
         elif len(group) > 1:
-            middle = (len(group) + 1) // 2
-            self._halves[group] = (group[:middle], group[middle:])
+            self._halves[group] = _halved(group)
             self._waiting += self._halves[group]
         elif group[0] in self._confirming:
             self._confirming.discard(group[0])
@@ -140,12 +172,18 @@ class Screening:
         missing = max(0, self.smallest - len(group))
         if not missing:
             return ()
-        met = (
-            set().union(*(self._partners.get(node, set()) for node in group)) if group[0] in self._confirming else set()
-        )
-        strangers = [node for node in free if node not in met and node not in group]
-        return tuple(strangers[:missing]) if len(strangers) >= missing else None
+        others = [node for node in free if node not in group]
+        if group[0] in self._confirming:
+            # Never the partner that it failed with alone; if possible one that it was in no group with.
+            others = [node for node in others if node not in self._padded_by[group[0]]]
+            others.sort(key=lambda node: node in self._partners[group[0]])
+        return tuple(others[:missing]) if len(others) >= missing else None
 
     def _give_up(self, left: list[Group]) -> None:
         self._unconfirmed += [node for group in left for node in group]
         self._waiting = []
+
+
+def _halved(group: Group) -> tuple[Group, Group]:
+    middle = (len(group) + 1) // 2
+    return (group[:middle], group[middle:])

@@ -165,5 +165,10 @@ class Suite:
         return tuple(found)
 
 
+def of_one_node(suite: Suite) -> bool:
+    """Whether a suite tests one node by itself; only such a pass qualifies a node."""
+    return suite.nodes == (1, 1)
+
+
 BY_BASELINE = "by-baseline"
 """The verdict word of an expectation whose meaning stands in each row's baseline (`on_failure`)."""

@@ -73,3 +73,50 @@ def _is_ready(name: str, check: Mapping[str, Any]) -> bool:
     except NodeworthyError as error:
         log.info("%s: not readable yet: %s", name, error.sentence)
         return False
+
+
+class PodsTrigger(BaseTrigger):
+    """Fires once when all pods of these groups have ended or are gone, or at the deadline. As `ReadyTrigger` else."""
+
+    def __init__(self, groups: list[str], poll_seconds: float, deadline: str, holder: str = "") -> None:
+        super().__init__()
+        self.groups = groups
+        self.poll = timedelta(seconds=poll_seconds)
+        self.deadline = datetime.fromisoformat(deadline)
+        self.holder = holder
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return what Airflow stores of this trigger."""
+        arguments = {
+            "groups": self.groups,
+            "poll_seconds": self.poll.total_seconds(),
+            "deadline": self.deadline.isoformat(),
+            "holder": self.holder,
+        }
+        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look every `poll` and fire once, when no group runs any more."""
+        async with heartbeat(self.holder):
+            ended = await self._wait()
+        yield TriggerEvent({"schema": 1, "ended": ended})
+
+    async def _wait(self) -> bool:
+        while datetime.now(tz=UTC) < self.deadline:
+            if await asyncio.to_thread(_all_ended, self.groups):
+                return True
+            await asyncio.sleep(self.poll.total_seconds())
+        return False
+
+
+def _all_ended(groups: list[str]) -> bool:
+    """Look once. A pod in trouble ends its group; what cannot be read now has not ended."""
+    from nodeworthy.errors import NodeworthyError
+    from nodeworthy.wiring import wiring
+
+    try:
+        states = [list(wiring().pods.look(group).values()) for group in groups]
+    except NodeworthyError as error:
+        log.info("The pods are not readable yet: %s", error.sentence)
+        return False
+    return all(all(one.ended for one in group) or any(one.trouble for one in group) for group in states)

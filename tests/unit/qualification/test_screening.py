@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from nodeworthy.qualification.screening import Outcome, Screening, Trial, domains
+from nodeworthy.qualification.screening import Outcome, Screening, Trial, domains, in_groups
 
 NODES = tuple(f"n{number:02}" for number in range(16))
 RACKS = {node: f"rack-{place // 4}" for place, node in enumerate(NODES)}
@@ -80,3 +80,29 @@ def test_another_number_of_answers_is_refused() -> None:
     search.next_round()
     with pytest.raises(ValueError, match="4 groups"):
         search.take([True])
+
+
+def test_one_group_of_all_is_searched_to_its_culprit() -> None:
+    """All have met all in the first test; the confirmation still has another good partner than the one before."""
+    search, alone = Screening(in_groups([(node, "") for node in NODES[:8]], 8)), []
+    while trials := search.next_round():
+        alone += [trial for trial in trials if trial.suspects == ("n05",)]
+        search.take(["n05" not in trial.nodes for trial in trials])
+    assert search.outcome().culprits == ("n05",)
+    assert [len(trial.padding) for trial in alone] == [1, 1]
+    assert alone[0].padding != alone[1].padding
+
+
+def test_first_groups_keep_to_their_domain() -> None:
+    """Five nodes of one rack and two of another in pairs: the odd one stands alone until it is padded."""
+    nodes = [(f"n{number}", "a" if number < 5 else "b") for number in range(7)]
+    assert in_groups(nodes, 2) == (("n0", "n1"), ("n2", "n3"), ("n4",), ("n5", "n6"))
+
+
+def test_a_group_that_was_not_tested_is_tried_once_more_and_then_halved() -> None:
+    """One node cannot be tested with anybody: in the end it alone is left, and nobody is to blame."""
+    search = Screening(domains(NODES, RACKS))
+    while trials := search.next_round():
+        search.take([None if "n00" in trial.nodes else True for trial in trials])
+    outcome = search.outcome()
+    assert (outcome.culprits, outcome.between, outcome.untested) == ((), (), ("n00",))

@@ -1,0 +1,229 @@
+"""Trial: one group of nodes tested together, from the plans of its members to one answer.
+
+The leader's result is judged as any other; the members' results prove which chassis took part, under which boot. A
+trial that did not test what it claims (a member that did not come, too few ranks, a transport that NCCL does not name)
+has no answer, and counts against nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+from nodeworthy.errors import NodeworthyError, Refused, Transient
+from nodeworthy.evidence.records import StoredResult
+from nodeworthy.evidence.verdicts import Scope, Verdict
+from nodeworthy.lifecycle.records import Effect, Lease, NodeRecord
+from nodeworthy.ports import GroupMember, GroupPods, Work
+from nodeworthy.procedures.dossier import Dossier, Judged
+from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
+from nodeworthy.procedures.receive import take_in
+from nodeworthy.procedures.segments import PLAN
+from nodeworthy.qualification.own_checks import switched_off
+from nodeworthy.qualification.plans import JOIN_SECONDS, group_plan, plan_document
+from nodeworthy.qualification.suites import Suite
+
+TRIAL = "group-trial"
+PORT = 28517
+"""Where members listen on their node's address; one test pod at a time holds a node's GPUs, so one port will do."""
+SCOPE = Scope.HARDWARE
+BANDWIDTH = "bus_bandwidth"
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    """What all trials of a run share: the run, its suite, its nodes by name with their leases, and the ports."""
+
+    run: str
+    suite: Suite
+    records: Mapping[str, NodeRecord]
+    leases: Mapping[str, Lease]
+    work: Work
+    pods: GroupPods
+
+    @property
+    def short(self) -> str:
+        """A short name of this run and suite, for pods and records."""
+        return f"{self.suite.name}-{sha256(self.run.encode()).hexdigest()[:8]}"
+
+    def case(self, node: str) -> Case:
+        """Return one node's case."""
+        known = self.records[node].node
+        return Case(self.leases[node], known, self.work, self.work.library.sku(known.sku))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a trial said of its group: passed, failed, or None for "was not tested"; figures are GB/s by test."""
+
+    nodes: tuple[str, ...]
+    passed: bool | None
+    sentence: str
+    figures: Mapping[str, float]
+    failed_test: str
+    simulated: bool
+    dossier: Mapping[str, Any] | None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is kept in the ledger."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One group in one round; its first node leads."""
+
+    court: Court
+    nodes: tuple[str, ...]
+    round: int
+
+    @property
+    def _about(self) -> str:
+        """Which nodes in which run: another plan of rounds meets no record of this one."""
+        return f"{self.court.short}-{sha256(' '.join(self.nodes).encode()).hexdigest()[:6]}"
+
+    @property
+    def group(self) -> str:
+        """The group's name in Kubernetes."""
+        return f"{self._about}-{self.round}"
+
+    @property
+    def key(self) -> str:
+        """The key of the trial's record and of its members' plans."""
+        return f"{self._about}/{self.round}"
+
+    @property
+    def limit(self) -> timedelta:
+        """How long the group may take from its first pod to its last result."""
+        tests = sum((test.timeout * (2 if test.retry else 1) for test in self.court.suite.tests), timedelta(0))
+        return tests + timedelta(seconds=2 * JOIN_SECONDS)
+
+    def record(self) -> Effect:
+        """Return the trial's record in the ledger, which it writes down when it begins."""
+        detail = {"suite": self.court.suite.name, "nodes": list(self.nodes)}
+        return self.court.work.ledger.intend(self.court.leases[self.nodes[0]], TRIAL, self.key, detail)
+
+    def answer(self) -> Answer | None:
+        """Return what the trial said, None while it is under way."""
+        kept = self.record()
+        return _answer(kept.proof) if kept.status == PROVEN else None
+
+    def settle(self, answer: Answer) -> Answer:
+        """Write the answer down, and say it."""
+        self.court.case(self.nodes[0]).settle(self.record(), PROVEN, answer.document())
+        self.court.work.say(f"{', '.join(self.nodes)}: {answer.sentence}")
+        return answer
+
+    def untested(self, why: str) -> Answer:
+        """Return the answer of a trial that tested nothing."""
+        return Answer(self.nodes, None, why, {}, "", False, None)
+
+    def begin(self) -> None:
+        """Hand out the plans and start the pods. May be repeated. Raises what keeps the group from being tested."""
+        addresses = [(node, self.court.pods.address(node)) for node in self.nodes]
+        members = [
+            GroupMember(f"nodeworthy-{self.group}-{rank}", node, self._plan(node, addresses), self._gpus(node))
+            for rank, node in enumerate(self.nodes)
+        ]
+        self.court.pods.start(self.group, members)
+
+    def is_home(self) -> bool:
+        """Tell whether every member's result was taken in, or refused: its pods need not run again."""
+        asked = [self._asked(node) for node in self.nodes]
+        return all(one is not None and one.status != INTENDED for one in asked)
+
+    def is_over(self) -> bool:
+        """Tell whether all pods have ended, any is in trouble, or the time is up."""
+        states = self.court.pods.look(self.group).values()
+        return self._is_late() or all(state.ended for state in states) or any(state.trouble for state in states)
+
+    def _is_late(self) -> bool:
+        return self.court.work.clock.now() > self.record().intended_at + self.limit
+
+    def collect(self) -> StoredResult | Answer:
+        """Bring all results home; return the leader's, or why the trial tested nothing. Pods are gone after it."""
+        try:
+            for rank, node in enumerate(self.nodes):
+                self._bring_home(rank, node)
+            stored = self._leaders_result()
+        except NodeworthyError as error:
+            if isinstance(error, Transient) and not self._is_late():
+                raise
+            self.court.pods.remove(self.group)
+            return self.untested(f"it tested nothing: {error.sentence}")
+        self.court.pods.remove(self.group)
+        return stored
+
+    def judged(self, judged: Judged, dossier: Dossier) -> Answer:
+        """Return the answer of a leader's result that was judged."""
+        judgement, document = judged.judgement, judged.stored.document
+        figures = {
+            str(row["test"]): float(row["value"])
+            for row in document.get("measurements", ())
+            if row.get("metric") == BANDWIDTH and isinstance(row.get("value"), int | float)
+        }
+        manifest = dossier.manifest
+        kept = {"path": manifest.path, "sha256": manifest.sha256, "size_bytes": manifest.size_bytes}
+        passed = {Verdict.PASS: True, Verdict.FAIL: False}.get(judgement.verdict)
+        wrong = _too_few(document, sum(self._gpus(node) for node in self.nodes))
+        if wrong:
+            return Answer(self.nodes, None, f"it tested another thing: {wrong}", figures, "", judgement.simulated, kept)
+        failed = next((_test_of(reason.sentence, figures) for reason in judgement.reasons), "")
+        return Answer(self.nodes, passed, judgement.sentence, figures, failed, judgement.simulated, kept)
+
+    def _gpus(self, node: str) -> int:
+        return self.court.case(node).sku.gpus
+
+    def _asked(self, node: str) -> Effect | None:
+        effects = self.court.case(node).effects()
+        return next((one for one in effects if (one.kind, one.key) == (PLAN, self.key)), None)
+
+    def _plan(self, node: str, addresses: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        case, work = self.court.case(node), self.court.work
+        seen = work.cluster.node(node)
+        if seen is None or not seen.ready:
+            raise Refused(f"{node} has no Ready Node, so nobody can be tested with it: look at its kubelet.")
+        off = switched_off(work.library.policy(case.node.pool), self.court.suite, work.clock.now())
+        plan = plan_document(
+            self.court.suite,
+            case.sku,
+            SCOPE,
+            off,
+            node=node,
+            serial=case.node.serial,
+            episode=case.lease.episode,
+            nonce=work.ledger.nonce(case.lease, self.key),
+        )
+        detail = {"plan": group_plan(plan, addresses, PORT), "boot_id": seen.boot_id}
+        kept: dict[str, Any] = case.intend(PLAN, self.key, detail).detail["plan"]
+        return kept
+
+    def _bring_home(self, rank: int, node: str) -> None:
+        asked = self._asked(node)
+        if asked is None or asked.status == INTENDED:
+            take_in(self.court.case(node), asked, SCOPE, f"nodeworthy-{self.group}-{rank}", judged_later=rank == 0)
+        elif asked.status != PROVEN:
+            raise Refused(f"{node} brought no result that answers its plan ({asked.proof.get('wrong', 'no reason')}).")
+
+    def _leaders_result(self) -> StoredResult:
+        asked = self._asked(self.nodes[0])
+        assert asked is not None
+        found = self.court.work.ledger.results(run=self.court.run, scope=SCOPE, unjudged=False, every=True)
+        nonce = asked.detail["plan"]["nonce"]
+        return next(one for one in found if one.document.get("nonce") == nonce)
+
+
+def _answer(kept: Mapping[str, Any]) -> Answer:
+    return Answer(**{**kept, "nodes": tuple(kept["nodes"])})
+
+
+def _too_few(document: Mapping[str, Any], ranks: int) -> str:
+    seen = {row.get("value") for row in document.get("measurements", ()) if row.get("metric") == "ranks"}
+    return "" if seen <= {float(ranks), None} else f"its collectives ran on {seen} ranks, the group has {ranks} GPUs"
+
+
+def _test_of(sentence: str, figures: Mapping[str, float]) -> str:
+    return next((test for test in figures if test in sentence), next(iter(figures), ""))

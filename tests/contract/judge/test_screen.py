@@ -1,0 +1,190 @@
+"""Screening end to end on the bench: who spoils a group is named with its measurements, and nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from nodeworthy.adapters.page_jinja import JinjaPage
+from nodeworthy.errors import Permanent, Refused
+from nodeworthy.evidence.dossier import verify_dossier
+from nodeworthy.evidence.verdicts import Judgement, Verdict
+from nodeworthy.lifecycle.rows import Taint
+from nodeworthy.ports import ClusterNode
+from nodeworthy.procedures.judge_wave import Judging
+from nodeworthy.procedures.outcome import Done, Waiting
+from nodeworthy.procedures.screen import screen
+from nodeworthy.procedures.trial import Court
+
+from tests.contract.judge.test_judge_wave import GOLDEN, SIGNER, ReferenceJudge
+from tests.doubles.bench import MemoryStore, TrustingAttestation, healthy_inventory, library, node_of
+from tests.doubles.fabric import Fabric
+from tests.doubles.ledger import MemoryLedger
+from tests.doubles.machine import Machine, MachineBmcs, MachineClock
+from tests.doubles.ports import Ports
+
+NAMES = tuple(f"n{number}" for number in range(1, 9))
+RUN = "group_test/manual"
+
+
+class ManyNodes:
+    """The Cluster port for Ready nodes, with the files of the fabric's pods; what was isolated is kept."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.isolated: list[str] = []
+
+    def node(self, name: str) -> ClusterNode | None:
+        """Every node is Ready."""
+        boot = self.fabric.boot_ids[name]
+        return ClusterNode(name, "u", True, True, boot, "m", "s", "i", "k", (), {}, {}, "1")
+
+    def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
+        """Remember who was isolated."""
+        self.isolated.append(name)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **more: None
+
+    def read_file(self, pod: str, container: str, path: str, *, limit_bytes: int) -> bytes:
+        """Read what the fabric left."""
+        if (pod, path) not in self.fabric.files:
+            raise Permanent(f"{path} of {pod} is not there.")
+        return self.fabric.files[pod, path]
+
+
+class Bench:
+    """Some nodes at burned_in, held by one run, on one fabric."""
+
+    def __init__(self, names: Sequence[str] = NAMES, **fabric: Any) -> None:
+        self.fabric = Fabric({name: f"boot-{name}" for name in names}, **fabric)
+        machine = Machine(healthy_inventory())
+        clock = MachineClock(machine)
+        self.ledger = MemoryLedger(library().lifecycle(), clock)
+        nodes = [replace(node_of(), name=name, serial=f"S-{name}", position=place) for place, name in enumerate(names)]
+        self.ledger.import_fleet(nodes)
+        hours = timedelta(hours=4)
+        self.leases = {
+            name: self.ledger.open_episode(name, kind="onboarding", run=RUN, lifetime=hours) for name in names
+        }
+        for name in names:
+            self.ledger.put(name, "burned_in")
+        self.cluster, self.store, self.said = ManyNodes(self.fabric), MemoryStore(), list[str]()
+        ports = (clock, self.ledger, MachineBmcs(machine), self.cluster, library(), self.store, TrustingAttestation())
+        self.work = Ports(*ports, self.said.append)  # type: ignore[arg-type]
+        self.judge = ReferenceJudge()
+
+    def run(self, suite: str = "m1") -> Done:
+        """Screen to the end, as a task that resumes after every wait."""
+        judging = Judging(self.judge, JinjaPage(), lambda: SIGNER, lambda: GOLDEN)
+        for _ in range(20):
+            records = {record.node.name: record for record in self.ledger.nodes()}
+            outcome = screen(Court(RUN, library().suite(suite), records, self.leases, self.work, self.fabric), judging)
+            if not isinstance(outcome, Waiting):
+                return outcome
+        raise AssertionError("it never ends")
+
+    def verdicts(self) -> dict[str, Judgement]:
+        """The newest judgement of each node."""
+        return {record.node.name: self.ledger.judgements(record.node.name)[0] for record in self.ledger.nodes()}
+
+    def standing(self) -> dict[str, str]:
+        """Who left burned_in, and where to."""
+        return {one.node.name: one.milestone for one in self.ledger.nodes() if one.milestone != "burned_in"}
+
+
+def test_healthy_pairs_take_one_round_and_all_pass() -> None:
+    """Four pairs, one validation; each node's sentence says what it reached with whom, and its dossier verifies."""
+    one = Bench()
+    one.run()
+    assert one.fabric.tested == [("n1", "n2"), ("n3", "n4"), ("n5", "n6"), ("n7", "n8")]
+    assert len(one.judge.batches) == 1
+    assert one.verdicts()["n2"].sentence == "n2 pass: pair.all_reduce 480 GB/s with n1."
+    assert {judgement.verdict for judgement in one.verdicts().values()} == {Verdict.PASS}
+    dossier = one.verdicts()["n2"].dossier
+    assert dossier is not None
+    assert verify_dossier(dossier, one.store.content.get) == ()
+
+
+@pytest.mark.parametrize("culprit", ["n1", "n4", "n8"])
+def test_a_slow_node_is_named_and_its_partner_is_not(culprit: str) -> None:
+    """Pair, single with a good partner, confirmation with another: three measurements in its reason; it alone moves."""
+    one = Bench(slow={culprit: 240.0})
+    done = one.run()
+    assert done.facts["culprits"] == [culprit]
+    assert one.standing() == {culprit: "quarantined"}
+    assert one.cluster.isolated[0] == culprit
+    sentence = one.verdicts()[culprit].sentence
+    assert sentence.count("240 GB/s with") == 3
+    assert "reaches 480 GB/s with" in sentence
+    assert [name for name, found in one.verdicts().items() if found.verdict is not Verdict.PASS] == [culprit]
+
+
+def test_two_culprits_in_one_pair_are_both_named() -> None:
+    """Neither can hide behind the other."""
+    one = Bench(slow={"n3": 200.0, "n4": 100.0})
+    assert one.run().facts["culprits"] == ["n3", "n4"]
+
+
+def test_a_fault_between_two_nodes_blames_neither() -> None:
+    """Slow only together: both pass with others, nobody moves, and the sentence says where to look."""
+    one = Bench(between=frozenset({"n5", "n6"}))
+    one.run()
+    assert one.standing() == {}
+    assert one.verdicts()["n5"].verdict is Verdict.INCOMPLETE
+    assert "the fault lies between them" in one.verdicts()["n6"].sentence
+
+
+def test_a_transport_that_was_not_proven_counts_against_nobody() -> None:
+    """One node falls back to sockets: what its groups measured is no network result, twice, and nobody is blamed."""
+    one = Bench(no_rdma=frozenset({"n2"}))
+    done = one.run()
+    assert done.facts["culprits"] == []
+    assert one.standing() == {}
+    assert [name for name, found in one.verdicts().items() if found.verdict is not Verdict.PASS] == ["n2"]
+    assert one.verdicts()["n2"].verdict is Verdict.INCOMPLETE
+    assert "was not tested" in one.verdicts()["n2"].sentence
+    assert "NET/IB" in one.verdicts()["n2"].sentence
+
+
+def test_a_node_that_cannot_be_reached_is_left_open() -> None:
+    """Its group has no answer; the others have theirs."""
+    one = Bench(unreachable=frozenset({"n8"}))
+    done = one.run()
+    assert done.facts == {"culprits": [], "left_open": ["n8"]}
+
+
+def test_a_rack_is_halved_until_the_culprit_stands_alone() -> None:
+    """M2 begins with all eight of the rack: 8, 4, 2, 1 and a confirmation."""
+    one = Bench(slow={"n6": 300.0})
+    done = one.run("m2")
+    assert one.fabric.tested[0] == NAMES
+    assert done.facts["culprits"] == ["n6"]
+    assert one.standing() == {"n6": "quarantined"}
+
+
+def test_when_every_group_fails_nobody_is_blamed() -> None:
+    """Without a partner that is known to be good there is no culprit: the fabric itself may be slow."""
+    one = Bench(slow=dict.fromkeys(NAMES, 240.0))
+    done = one.run()
+    assert done.facts["culprits"] == []
+    assert {found.verdict for found in one.verdicts().values()} == {Verdict.INCOMPLETE}
+    assert "known to be good" in one.verdicts()["n1"].sentence
+
+
+def test_a_screening_that_is_done_changes_nothing_when_it_runs_again() -> None:
+    """A cleared task reads its answers from the ledger: no pod, no judgement, no move more."""
+    one = Bench(slow={"n1": 240.0})
+    one.run()
+    tested, judged = len(one.fabric.tested), len(one.ledger.judgements("n1"))
+    assert one.run().facts["culprits"] == ["n1"]
+    assert (len(one.fabric.tested), len(one.ledger.judgements("n1"))) == (tested, judged)
+
+
+def test_a_suite_of_one_node_is_refused() -> None:
+    """L1 has nothing to screen."""
+    with pytest.raises(Refused, match="choose m1"):
+        Bench().run("l1")

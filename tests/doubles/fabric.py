@@ -1,0 +1,123 @@
+"""A fabric of nodes behind the GroupPods and Cluster ports: a group measures what its slowest member lets through.
+
+Results come as the probe leaves them, so that the real receiving, judging and screening run on them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from nodeworthy.errors import Refused
+from nodeworthy.ports import GroupMember, PodState
+from nodeworthy.procedures.receive import FOLDER
+
+from tests.unit.qualification.written_results import healthy
+
+FULL_GBPS = 480.0
+SHARES = {"ring": 0.8, "fabric": 0.8, "alltoall": 0.1625}
+"""What the shipped baselines of the virtual fleet expect of the other collectives."""
+
+
+@dataclass
+class Fabric:
+    """Who is slow (GB/s that it lets through), who has no RDMA, who never joins; `tested` keeps every group."""
+
+    boot_ids: Mapping[str, str]
+    slow: Mapping[str, float] = field(default_factory=dict)
+    between: frozenset[str] = frozenset()
+    """Nodes that are slow only when they are all in one group."""
+    no_rdma: frozenset[str] = frozenset()
+    unreachable: frozenset[str] = frozenset()
+    running: dict[str, dict[str, GroupMember]] = field(default_factory=dict)
+    files: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    tested: list[tuple[str, ...]] = field(default_factory=list)
+
+    def address(self, node: str) -> str:
+        """Return an address."""
+        if node in self.unreachable:
+            raise Refused(f"Node {node} tells no InternalIP.")
+        return f"192.0.2.{len(node)}"
+
+    def start(self, group: str, members: Sequence[GroupMember]) -> None:
+        """Run the group to its end at once."""
+        if group in self.running:
+            return
+        self.running[group] = {member.pod: member for member in members}
+        nodes = tuple(member.node for member in members)
+        self.tested.append(nodes)
+        for member in members:
+            self._leave(member, nodes)
+
+    def look(self, group: str) -> Mapping[str, PodState]:
+        """All pods have ended."""
+        return dict.fromkeys(self.running.get(group, ()), PodState(True))
+
+    def remove(self, group: str) -> None:
+        """Forget the pods and what lay in them."""
+        for pod in self.running.pop(group, ()):
+            self.files = {key: content for key, content in self.files.items() if key[0] != pod}
+
+    def _leave(self, member: GroupMember, nodes: tuple[str, ...]) -> None:
+        plan = member.plan
+        leads = plan["group"]["rank"] == 0
+        healthy_one = healthy()
+        record = healthy_one["tests"][0]
+        document = {
+            **healthy_one,
+            **{name: plan[name] for name in ("node", "serial", "episode", "nonce", "suite", "sku")},
+            "simulated": True,
+            "boot_id": self.boot_ids[member.node],
+            "plan_sha256": sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest(),
+            "versions": {"driver": "570.172.08"},
+            "findings": [],
+            "tests": [{**record, "test": test["test"], "tool": test["tool"]} for test in plan["tests"]],
+            "measurements": [row for test in plan["tests"] for row in self._measured(test, nodes)] if leads else [],
+        }
+        content = json.dumps(document).encode()
+        bundle = _packed(content)
+        receipt = {
+            "schema": "nodeworthy.receipt/1",
+            "bundle_sha256": sha256(bundle).hexdigest(),
+            "result_sha256": sha256(content).hexdigest(),
+        }
+        self.files[member.pod, f"{FOLDER}/bundle.tar.gz"] = bundle
+        self.files[member.pod, f"{FOLDER}/return.json"] = json.dumps(receipt).encode()
+
+    def _measured(self, test: Mapping[str, Any], nodes: tuple[str, ...]) -> list[dict[str, Any]]:
+        if test["tool"] == "nvml":
+            return [_row(test, "gpu_count", 8.0, "count", "single", "")]
+        share = next((value for word, value in SHARES.items() if word in test["test"]), 1.0)
+        rate = min([FULL_GBPS, *(self.slow[node] for node in nodes if node in self.slow)])
+        if self.between and self.between <= set(nodes):
+            rate /= 2
+        transport = "NET/Socket" if self.no_rdma & set(nodes) else "NET/IB"
+        return [
+            _row(test, "bus_bandwidth", rate * share, "GB/s", "max", transport),
+            _row(test, "wrong_values", 0.0, "count", "single", transport),
+            _row(test, "correctness_checked", 1.0, "bool", "single", transport),
+            _row(test, "ranks", 8.0 * len(nodes), "count", "single", transport),
+        ]
+
+
+def _row(
+    test: Mapping[str, Any], metric: str, value: float, unit: str, statistic: str, transport: str
+) -> dict[str, Any]:
+    row = {"test": test["test"], "component": "node", "metric": metric, "value": value, "unit": unit}
+    more = {"statistic": statistic, "status": "ok", "parameters": dict(test["parameters"])}
+    return {**row, **more, **({"transport": transport} if transport else {})}
+
+
+def _packed(content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        info = tarfile.TarInfo("result.json")
+        info.size = len(content)
+        archive.addfile(info, io.BytesIO(content))
+    return gzip.compress(packed.getvalue(), mtime=0)
