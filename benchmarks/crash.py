@@ -115,13 +115,16 @@ def table(result: dict[str, Any]) -> str:
 
 
 def crash(kills: int, seed: int) -> dict[str, Any]:
-    """Kill at least so many processes, over as many fleets as that takes; return the sum."""
+    """Kill at least so many processes, over as many fleets as it takes, or until anything is wrong; return the sum."""
     results: list[dict[str, Any]] = []
     while (done := sum(one["kills"] for one in results)) < kills:
         began = time.monotonic()
         results.append(one_fleet(min(KILLS_PER_FLEET, kills - done), seed + len(results)))
         one = results[-1]
         told = f"seed {one['seeds'][0]}: {one['kills']} kills, {sum(one['wrong'].values())} wrong"
+        if any(one["wrong"].values()):
+            sys.stderr.write(f"{told}: stopped\n")
+            break
         sys.stderr.write(f"{told}, {time.monotonic() - began:.0f} s\n")
     return merged(results)
 

@@ -21,7 +21,7 @@ from nodeworthy.procedures.settle import settle
 
 from benchmarks.crash_actor import AFTER, BEFORE, STOP, TIMED, Actor, Blow, Ended, Take
 from benchmarks.crash_books import Books
-from benchmarks.crash_steps import ADMIT, HOLD, LIFETIME, QUARANTINE, STEPS, UNHOLD, Step, retest
+from benchmarks.crash_steps import ADMIT, APPROVE_ADMISSION, HOLD, LIFETIME, QUARANTINE, STEPS, UNHOLD, Step, retest
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 HOWS = (BEFORE, BEFORE, BEFORE, AFTER, AFTER, AFTER, TIMED, STOP)
@@ -111,13 +111,14 @@ class Life:
             self._step(name, UNHOLD, "")
             self._step(name, QUARANTINE, self._new_run("sweep"))
         else:
-            self._step(name, ADMIT, self._new_run("admit"))
+            run, _ = self._step(name, APPROVE_ADMISSION, self._new_run("admit"))
+            self._step(name, ADMIT, run)
             self.books.check_admission(name)
 
     def _refused(self, name: str) -> None:
         """Try to admit a node that must not be; then let go."""
-        run = self._new_run("admit")
-        self._step(name, ADMIT, run, most_errors=1)
+        run, _ = self._step(name, APPROVE_ADMISSION, self._new_run("admit"), most_errors=1)
+        run, _ = self._step(name, ADMIT, run, most_errors=1)
         self.books.check_admission(name)
         self._give_back(name, run, "not admitted", close=True)
 

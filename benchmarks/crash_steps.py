@@ -19,7 +19,7 @@ from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.records import Hold, Lease
 from nodeworthy.ports import JudgingBatch, Work
-from nodeworthy.procedures.admit import admit
+from nodeworthy.procedures.admit import admission, admit
 from nodeworthy.procedures.boot_validation import boot_validation
 from nodeworthy.procedures.finish import finish
 from nodeworthy.procedures.firmware import firmware
@@ -77,9 +77,20 @@ class PlainPage:
 def approve(lease: Lease, node: FleetNode, work: Work) -> Done:
     """Answer the node's present plan, as a person would."""
     proposal = plan(lease, node, work)
-    if work.ledger.approval(node.name, lease.episode, proposal.sha256) is None:
-        work.ledger.record_approval(lease, plan_sha256=proposal.sha256, who="ada", answer="approve", why="agreed")
+    _answer(proposal.sha256, lease, node, work)
     return Done(proposal.subject)
+
+
+def approve_admission(lease: Lease, node: FleetNode, work: Work) -> Done:
+    """Answer the question whether the node may serve."""
+    asked = admission(lease, node, work)
+    _answer(asked.plan_sha256, lease, node, work)
+    return Done(asked.subject)
+
+
+def _answer(sha256: str, lease: Lease, node: FleetNode, work: Work) -> None:
+    if not work.ledger.answers(node.name, lease.episode, sha256):
+        work.ledger.record_approval(lease, plan_sha256=sha256, who="ada", answer="approve", why="agreed")
 
 
 @cache
@@ -157,6 +168,7 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
     "attested": (Step("judge_platform", partial(judge, Scope.PLATFORM)),),
     "verified": (Step("finish", enter_standby),),
 }
+APPROVE_ADMISSION = Step("approve admission", approve_admission, kind="maintenance")
 ADMIT = Step("admit", admit, kind="maintenance")
 HOLD, UNHOLD = Step("hold", hold, leases=False), Step("release hold", unhold, leases=False)
 QUARANTINE = Step("isolate", quarantine, kind="fault")
