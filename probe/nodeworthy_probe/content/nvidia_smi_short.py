@@ -13,7 +13,8 @@ from .sheet import Sheet
 _LISTED = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)\s*$")
 _LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
 _LINK_ERRORS = re.compile(r"^\s+Link (\d+): ((?:\w+ )*(?:Errors|BER|Events)): (\S+)\s*$")
-_TABLE_HEAD = re.compile(r"\|\s*NVIDIA-SMI\s+(\S+)\s+Driver Version: (\S+)")
+_TABLE_HEAD = re.compile(r"\|\s*NVIDIA-SMI\s+(\S+)\s+(?:Driver|KMD) Version: (\S+)")
+_MIG_PART = re.compile(r"^\|\s+(?P<gpu>\d+)\s+\d+\s+\d+\s+\d+\s+\|.*/.*\|\s*\d+\s+(?P<ecc>\S+)\s+\|")
 _TABLE_FIRST = re.compile(r"^\|\s+(?P<gpu>\d+)\s+(?P<name>\S.*?)\s+(?P<persistence>On|"
                           r"Off)\s+\|\s*(?P<bus>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)"
                           r"\s+(?P<display>On|Off)\s*\|\s*(?P<ecc>\S+)\s*\|$")  # fmt: skip
@@ -145,7 +146,8 @@ def _table(text: str, lines: list[str], sheet: Sheet) -> None:
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
         if first := _TABLE_FIRST.match(line.strip()):
             gpus.append(int(first["gpu"][:4]))
-            _table_gpu(first, _TABLE_SECOND.match(after.strip()), after, sheet)
+            parts = [found["ecc"] for own in lines if (found := _MIG_PART.match(own)) and found["gpu"] == first["gpu"]]
+            _table_gpu(first, _TABLE_SECOND.match(after.strip()), after, parts, sheet)
         elif "ERR!" in line and not _TABLE_SECOND.match(line.strip()):
             sheet.note("hardware/driver-error", "node", line)
         elif re.match(r"^\|\s+\d+\s+\S.*[0-9A-F]{2}:[0-9A-F]{2}", line):
@@ -157,14 +159,11 @@ def _table(text: str, lines: list[str], sheet: Sheet) -> None:
         sheet.note("document/cut", "file", "the table does not end with its list of processes")
 
 
-def _table_gpu(first: re.Match[str], second: re.Match[str] | None, line: str, sheet: Sheet) -> None:
+def _table_gpu(first: re.Match[str], second: re.Match[str] | None, line: str, parts: list[str], sheet: Sheet) -> None:
     component = f"gpu/{first['gpu']}"
     sheet.text(component, "model", first["name"])
     sheet.text(component, "bus_id", first["bus"])
-    if first["ecc"] == "N/A":
-        sheet.absent(component, "ecc_uncorrected", "count")
-    elif sheet.number(component, "ecc_uncorrected", first["ecc"], "count"):
-        sheet.note("hardware/ecc-uncorrected", component, f"{first['ecc']} uncorrected ECC errors")
+    _table_ecc(component, first["ecc"], parts, sheet)
     if second is None:
         sheet.note("hardware/driver-error" if "ERR!" in line else "row/unreadable", component, line)
         return
@@ -175,10 +174,24 @@ def _table_gpu(first: re.Match[str], second: re.Match[str] | None, line: str, sh
         if second[name] == "ERR!":
             sheet.absent(component, metric, unit)
             sheet.note("hardware/driver-error", component, f"{metric}: ERR!")
-        else:
+        elif not (parts and name == "busy" and second[name] == "N/A"):
             sheet.quantity(component, metric, second[name], unit)
     if second["temperature"] == "0C":
         sheet.note("value/implausible", component, "0 C is no temperature of a GPU: a guest does not see it")
+
+
+def _table_ecc(component: str, ecc: str, parts: list[str], sheet: Sheet) -> None:
+    """The GPU's errors; a GPU in MIG mode shows On there, and its errors beside its MIG devices."""
+    own = {f"{component}/mig/{part}": count for part, count in enumerate(parts)} if ecc == "On" else {component: ecc}
+    if ecc == "N/A":
+        sheet.absent(component, "ecc_uncorrected", "count")
+        return
+    if ecc == "Off" or not own:
+        sheet.note("row/missing", component, f"errors are not counted: ECC is {ecc}")
+        return
+    for place, count in own.items():
+        if sheet.number(place, "ecc_uncorrected", count, "count"):
+            sheet.note("hardware/ecc-uncorrected", component, f"{count} uncorrected ECC errors of {place}")
 
 
 def _lspci(lines: list[str], sheet: Sheet) -> None:

@@ -10,7 +10,7 @@ from .sheet import Sheet
 _GPU = re.compile(r"^GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s*$")
 _FIELD = re.compile(r"^( +)(\S.*?)\s*: ?(.*)$")
 _SECTION = re.compile(r"^( +)(\S.*?)\s*$")
-_HEAD = re.compile(r"^(Driver Version|CUDA Version|Attached GPUs)\s*: (.*)$")
+_HEAD = re.compile(r"^((?:Driver|KMD|CUDA|CUDA UMD) Version|Attached GPUs)\s*: (.*?)(?: \[Deprecated.*)?$")
 
 
 def facts(text: str, sheet: Sheet) -> GpuFacts:
@@ -28,7 +28,9 @@ def facts(text: str, sheet: Sheet) -> GpuFacts:
         elif not any(name == "processes" for _, name in sections):
             sections = _line(line, sections, gpus[-1], sheet)
     _ended(text, gpus, sheet)
-    return GpuFacts(head.get("Attached GPUs"), head.get("Driver Version"), head.get("CUDA Version"), gpus)
+    driver, cuda = (head.get(new) or head.get(old) for new, old in (("KMD Version", "Driver Version"),
+                                                                     ("CUDA UMD Version", "CUDA Version")))  # fmt: skip
+    return GpuFacts(head.get("Attached GPUs"), driver, cuda, gpus)
 
 
 def _line(line: str, sections: list[tuple[int, str]], gpu: dict[str, str], sheet: Sheet) -> list[tuple[int, str]]:

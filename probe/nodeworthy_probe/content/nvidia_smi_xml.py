@@ -33,7 +33,9 @@ def facts(text: str, sheet: Sheet) -> GpuFacts | None:
     if version is None:
         sheet.note("row/missing", "file", "the document type with its version is missing")
     sheet.text("node", "document_type", f"v{version[1]}" if version else None)
-    result = GpuFacts(root.findtext("attached_gpus"), root.findtext("driver_version"), root.findtext("cuda_version"))
+    names = (("kmd_version", "driver_version"), ("cuda_umd_version", "cuda_version"))
+    driver, cuda = (root.findtext(new) or root.findtext(old) for new, old in names)
+    result = GpuFacts(root.findtext("attached_gpus"), driver and driver.split(" [")[0], cuda and cuda.split(" [")[0])
     for gpu in root.findall("gpu"):
         values: dict[str, str] = {"bus_id": gpu.get("id", "")}
         for child in gpu:

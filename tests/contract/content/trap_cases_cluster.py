@@ -5,6 +5,24 @@ from __future__ import annotations
 import json
 
 from tests.data.content_seeds_smi import TEXT, XML
+from tests.data.content_seeds_text import table
+
+_MIG_ROW = """| MIG devices:                                                                            |
++------------------+----------------------------------+-----------+-----------------------+
+|  0    2   0   0  |              44MiB / 71424MiB    | 60      0 |  3   0    3    0    3 |
+|                  |               0MiB / 59241MiB    |           |                       |
++------------------+----------------------------------+-----------+-----------------------+
+"""
+TABLE_610 = table().replace("Driver Version:", "KMD Version:").replace("CUDA Version", "CUDA UMD Version")
+IN_PARTS = (
+    table()
+    .replace("10:00.0 Off |                    0 |", "10:00.0 Off |                   On |")
+    .replace("|      0%      Default |", "|     N/A      Default |", 1)
+    .replace("| Processes: |", _MIG_ROW + "| Processes: |")
+)
+TEXT_610 = TEXT.replace(
+    "Version                            : 550.90.07", "Version : 610.43.02 [Deprecated; will be removed]"
+)
 
 QUERY = """index, name, uuid, temperature.gpu, power.draw [W], ecc.errors.uncorrected.volatile.sram, \
 remapped_rows.pending
@@ -211,6 +229,19 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
         _every(ecc__errors__uncorrected__volatile__total="[N/A]"),
         "incomplete",
         "device_memory",
+    ),
+    ("the table of driver 610", "nvidia-smi", TABLE_610, "pass", ""),
+    ("the table with a GPU in MIG mode", "nvidia-smi", IN_PARTS, "pass", ""),
+    ("errors of a MIG device", "nvidia-smi", IN_PARTS.replace("60      0", "60      2"), "fail", "2 uncorrected"),
+    ("MIG mode without its devices", "nvidia-smi", IN_PARTS.replace(_MIG_ROW, ""), "incomplete", "not counted"),
+    ("the table with ECC off", "nvidia-smi", TABLE_610.replace("  0 |", "Off |"), "incomplete", "ECC is Off"),
+    ("the long form of driver 610", "nvidia-smi", TEXT_610, "pass", ""),
+    (
+        "a driver that has only its newer name",
+        "nvidia-smi",
+        TEXT.replace("Driver Version   ", "KMD Version      "),
+        "pass",
+        "",
     ),
     ("a fabric in full health", "nvidia-smi", _fabric_xml("Full"), "pass", ""),
     ("a fabric with degraded links", "nvidia-smi", _fabric_xml("Degraded"), "fail", "bandwidth is Degraded"),
