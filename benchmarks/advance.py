@@ -1,9 +1,10 @@
 """How many moves a second the ledger writes over many nodes: transition, audit, outbox, each in its own transaction.
 
-Run as `python -m benchmarks advance URL... [--writers 4] [--nodes 400] [--write]`, each URL an empty database. Writers
-are processes with nodes of their own, leases and approvals taken beforehand. Each node makes the first five moves of
-bring-up; two of them void qualifications and one proves a boot. On a machine with other work the CPU seconds tell more
-than the clock: the writers' own, and those of a PostgreSQL server on this machine.
+Run as `python -m benchmarks advance [URL...] [--writers 4] [--nodes 400] [--write]`, each URL an empty database, or on
+a new SQLite file and a private PostgreSQL that keeps every commit. Writers are processes with nodes of their own, leases
+and approvals taken beforehand. Each node makes the first five moves of bring-up; two of them void qualifications, one
+proves a boot. On a machine with other work the CPU seconds tell more than the clock: the writers' own, and those of a
+PostgreSQL server on this machine.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import argparse
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,6 +32,7 @@ from nodeworthy.lifecycle.fleet import BmcAddress, FleetNode
 from nodeworthy.lifecycle.table import Lifecycle
 
 from benchmarks.results import write
+from stack.postgres import binaries, server
 
 INCLUDE = Path(__file__).parents[1] / "include"
 RUN = "bench"
@@ -60,16 +64,31 @@ def lifecycle() -> Lifecycle:
 def main(arguments: Sequence[str]) -> int:
     """Measure on each database and print a table; with `--write` keep the figures as a dated result."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks advance", description=__doc__)
-    parser.add_argument("urls", nargs="+", metavar="URL")
+    parser.add_argument("urls", nargs="*", metavar="URL")
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--nodes", type=int, default=400)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args(arguments)
-    runs = [measure(url, given.nodes, given.writers) for url in given.urls]
+    with _databases(given.urls) as urls:
+        runs = [measure(url, given.nodes, given.writers) for url in urls]
     load = round(os.getloadavg()[0], 1)
     result = {"benchmark": "advance", "cpus": os.cpu_count(), "load_at_end": load, "runs": runs}
     write(result, _table(result), keep=given.write)
     return 0
+
+
+@contextmanager
+def _databases(urls: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Give these databases, or new ones of each kind."""
+    with ExitStack() as kept:
+        if not urls:
+            folder = kept.enter_context(TemporaryDirectory(prefix="nodeworthy-advance-"))
+            urls = [f"sqlite:///{folder}/ledger.db"]
+            installed = binaries()
+            if installed is not None:
+                place = kept.enter_context(server(installed, durable=True))
+                urls.append(f"postgresql+psycopg2://nodeworthy@/postgres{place}")
+        yield urls
 
 
 def measure(url: str, nodes: int, writers: int) -> dict[str, Any]:

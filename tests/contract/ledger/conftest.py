@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from nodeworthy.adapters.ledger_sql import upgrade
 
-from tests.contract.ledger.postgres import binaries, server
+from stack.postgres import binaries, server
 from tests.contract.ledger.support import Bench
 
 BACKENDS = ("sqlite", "postgresql")

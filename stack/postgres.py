@@ -1,4 +1,4 @@
-"""A private PostgreSQL for tests: its own data folder and Unix socket, no network, gone at the end.
+"""A private PostgreSQL for tests and benchmarks: its own data folder and Unix socket, no network, gone at the end.
 
 PostgreSQL refuses to run as root, so a root process hands it to the `postgres` or `nobody` account.
 """
@@ -30,14 +30,18 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def server(folder: Path) -> Iterator[str]:
-    """Run a server from the binaries in `folder`; gives the part of its URL behind the database's name."""
+def server(folder: Path, *, durable: bool = False) -> Iterator[str]:
+    """Run a server from the binaries in `folder`; gives the part of its URL behind the database's name.
+
+    Unless it is `durable`, a commit is not kept over a loss of power: tests are quicker, benchmarks would lie.
+    """
     with tempfile.TemporaryDirectory(prefix="nodeworthy-pg-", dir="/tmp") as home:
         as_user = _account(home)
         data = f"{home}/data"
         initdb = [str(folder / "initdb"), "-D", data, "-U", "nodeworthy", "--auth=trust", "--no-sync", "-E", "UTF8"]
         subprocess.run(initdb, check=True, capture_output=True, timeout=60, cwd=home, **as_user)
-        settings = [f"unix_socket_directories={home}", "listen_addresses=", "fsync=off", "max_connections=60"]
+        settings = [f"unix_socket_directories={home}", "listen_addresses=", "max_connections=60"]
+        settings += [] if durable else ["fsync=off"]
         options = [word for setting in settings for word in ("-c", setting)]
         with Path(f"{home}/log").open("wb") as log:
             process = subprocess.Popen(
