@@ -1,7 +1,7 @@
 """How many moves a second the ledger writes over many nodes: transition, audit, outbox, each in its own transaction.
 
 Run as `python -m benchmarks advance [URL...] [--writers 4] [--nodes 400] [--write]`, each URL an empty database, or on
-a new SQLite file and a private PostgreSQL that keeps every commit. Writers are processes with nodes of their own, leases
+a SQLite file and a private PostgreSQL that keeps every commit. Writers are processes with nodes of their own, leases
 and approvals taken beforehand. Each node makes the first five moves of bring-up; two of them void qualifications, one
 proves a boot. On a machine with other work the CPU seconds tell more than the clock: the writers' own, and those of a
 PostgreSQL server on this machine.
