@@ -147,6 +147,17 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
+class Swap:
+    """A chassis that stands where another stood: both serials, who asked, who approved, and why."""
+
+    old: str
+    new: str
+    who: str
+    approved_by: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """One class of evidence: files whose name matches `pattern` are kept this long after their episode closed."""
 

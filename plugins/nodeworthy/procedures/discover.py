@@ -17,8 +17,8 @@ def discover(case: Case, inventory: Inventory) -> None:
     if inventory.serial != node.serial:
         raise Refused(
             f"The BMC at {node.bmc.address} answers with serial {inventory.serial or 'none'} where the manifest names "
-            f"{node.serial} for {node.name}: correct the address or the serial in the manifest; a swapped chassis "
-            "needs an approved reidentify."
+            f"{node.serial} for {node.name}: correct the address or the serial in the manifest; after a swap of the "
+            f"chassis run `nodeworthy reidentify {node.serial} {inventory.serial or 'NEW'}`."
         )
     facts = {"system_id": inventory.system_id, "serial": inventory.serial, "model": inventory.model}
     case.work.ledger.advance(case.lease, "discover", facts)

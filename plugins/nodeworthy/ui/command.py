@@ -3,6 +3,7 @@
 ledger upgrade            bring the ledger's schema to the installed version; ledger backup|restore FILE
 fleet import FILE         import a fleet manifest
 node NAME                 print the life of a node as a timeline; notices prints what waits for a person
+reidentify OLD NEW         another chassis stands where a node stood
 hold NODE --why WHY       keep automation (and admission) off a node; release NODE ends it
 audit verify|export       check the audit, or write it as JSON lines
 incident list|clear       what the brake holds for, and its end by a person; incident absences tells who is out
@@ -34,6 +35,7 @@ from nodeworthy.ui import (
     command_ledger,
     command_node,
     command_parse,
+    command_reidentify,
 )
 from nodeworthy.wiring import REPOSITORY, wiring
 
@@ -72,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser("release")
     release.add_argument("node")
     release.set_defaults(act=_release)
+    command_reidentify.add(commands)
     command_audit.add(commands)
     command_incident.add(commands)
     commands.add_parser("documents").set_defaults(act=_documents)

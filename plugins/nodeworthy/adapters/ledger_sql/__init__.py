@@ -9,13 +9,14 @@ from nodeworthy.adapters.ledger_sql.checkpoints import Checkpoints
 from nodeworthy.adapters.ledger_sql.migrate import upgrade
 from nodeworthy.adapters.ledger_sql.nodes import Nodes
 from nodeworthy.adapters.ledger_sql.parts import Parts
+from nodeworthy.adapters.ledger_sql.reidentify import Reidentified
 from nodeworthy.adapters.ledger_sql.signals import Signals
 from nodeworthy.adapters.ledger_sql.upkeep import Upkeep
 
 __all__ = ["SqlLedger", "upgrade"]
 
 
-class SqlLedger(Signals, Upkeep, Nodes, Parts, Checkpoints):
+class SqlLedger(Signals, Reidentified, Upkeep, Nodes, Parts, Checkpoints):
     """Implements `ports.Ledger` and `procedures.upkeep.Upkeep`. One object per process, for many threads.
 
     Raises Refused for what a rule forbids, Transient when the database is busy or away, and Permanent when its tables

@@ -84,7 +84,8 @@ class Nodes(Store):
         if other is not None:
             raise Refused(
                 f"The manifest gives {node.name} the serial {node.serial} and the ledger knows it as {other}: "
-                "if the chassis was swapped, have a reidentify approved; otherwise correct the manifest."
+                f"if the chassis was swapped, run `nodeworthy reidentify {other} {node.serial}`; otherwise correct the "
+                "manifest."
             )
         present = connection.execute(sa.select(table).where(table.c.serial == node.serial).with_for_update()).first()
         if present is None:
