@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -43,22 +44,28 @@ class Stack:
             raise SystemExit(f"`lab {' '.join(arguments)}` failed: {(result.stderr or result.stdout).strip()}")
         return result.stdout
 
-    def nodeworthy(self, *arguments: str) -> str:
-        """Run one command of the product's command line on this stack and return what it prints."""
+    def nodeworthy(self, *arguments: str, user: str = airflow.USER) -> str:
+        """Run one command of the product's command line as a user of this stack; return what it prints."""
         command = [sys.executable, "-m", "nodeworthy", *arguments]
-        env = {**self.environment(), "PYTHONPATH": str(REPOSITORY / "plugins")}
+        login = {"NODEWORTHY_AIRFLOW_USER": user, "NODEWORTHY_AIRFLOW_PASSWORD": self.password(user)}
+        env = {**self.environment(), **login, "PYTHONPATH": str(REPOSITORY / "plugins")}
         result = subprocess.run(command, env=env, cwd=REPOSITORY, capture_output=True, text=True, check=False)
         if result.returncode:
             raise SystemExit(f"`nodeworthy {' '.join(arguments)}` failed: {result.stderr.strip()}")
         return result.stdout
 
+    def password(self, user: str) -> str:
+        """Return the password of a user of this stack's Airflow, which makes one for each that has none."""
+        passwords = self.layout.airflow_home / "passwords.json"
+        return str(json.loads(passwords.read_text()).get(user, "")) if passwords.exists() else ""
+
     def environment(self) -> dict[str, str]:
         """Return the environment of this stack's Airflow processes."""
         return airflow.environment(self.layout, **self._settings)
 
-    def api(self) -> AirflowApi:
-        """Return a session with this stack's Airflow."""
-        return AirflowApi(self.layout.url, airflow.USER, self.layout.password)
+    def api(self, user: str = airflow.USER) -> AirflowApi:
+        """Return a session of a user with this stack's Airflow."""
+        return AirflowApi(self.layout.url, user, self.password(user))
 
     def down(self) -> None:
         """End everything that this stack started."""

@@ -14,7 +14,7 @@ import pytest
 from stack.rest import AirflowApi
 from stack.services import Stack
 from tests.end_to_end.faults import BORNE, EXPECTED
-from tests.end_to_end.fleet import short_include, write_fleet
+from tests.end_to_end.fleet import USERS, short_include, write_fleet
 from tests.end_to_end.running import Running
 
 SPEED = 240.0
@@ -30,7 +30,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Start the stack on the tests' fleet and end all of it afterwards."""
     kept = os.environ.get("NODEWORTHY_TEST_STACK")
     root = Path(kept) if kept else Path(tmp_path_factory.mktemp("stack"))
-    stack = Stack(root, NODEWORTHY_INCLUDE=str(root / "include"), **QUICK_LOSS)
+    users = ",".join(f"{name}:{role}" for name, role in USERS.items())
+    settings = {"NODEWORTHY_INCLUDE": str(root / "include"), "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": users}
+    stack = Stack(root, **settings, **QUICK_LOSS)
     try:
         yield Running(stack, stack.api() if stack.groups.all() else start(stack))
     finally:

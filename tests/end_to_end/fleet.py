@@ -19,6 +19,11 @@ from tests.end_to_end import captures
 OLD_FIRMWARE = {"h100-sxm-8": {"HostBIOS_0": "1.05.03"}, "h200-sxm-8": {"BIOS": "2.3"}}
 HEALTHY_IN_WAVE = ("ok-1", "ok-2")
 SPARES = ("spare-1", "spare-2", "spare-3", "spare-4", "spare-5", "spare-6", "spare-7")
+PAIR, LATE = "pair-1", "late-1"
+"""Nodes of pools whose approvals need two people, and whose requests expire at once."""
+OWN_RULES = {PAIR: ("careful", {"answers": 2, "expiry": "P1D"}), LATE: ("hasty", {"answers": 1, "expiry": "PT5S"})}
+USERS = {"operator": "admin", "keeper": "op", "guest": "user"}
+"""Users of the tests' Airflow with its role; the guest has none of ours."""
 CRASH_NODES = tuple(f"crash-{number:02d}" for number in range(1, 25))
 
 GROUP_NODES = ("group-1", "group-2", "group-3", "group-4")
@@ -44,12 +49,13 @@ def write_fleet(path: Path, faults: dict[str, dict[str, Any]]) -> Path:
         for number, (name, of) in enumerate(captures.write(path.parent / "captures").items())
     ]
     spares = [_node(name, "spares", number) for number, name in enumerate(SPARES, 1)]
+    ruled = [_node(name, "rules", number, pool=pool) for number, (name, (pool, _)) in enumerate(OWN_RULES.items(), 1)]
     crash = [
         _node(name, "crash", number, firmware=OLD_FIRMWARE["h100-sxm-8"]) for number, name in enumerate(CRASH_NODES, 1)
     ]
     slow = {SLOW_PORT: {"faults": [{"fault": "leaf-port-slow"}]}}
     groups = [_node(name, "groups", number, **slow.get(name, {})) for number, name in enumerate(GROUP_NODES, 1)]
-    nodes = [*demo, *wave, *healthy, *captured, *spares, *crash, *groups]
+    nodes = [*demo, *wave, *healthy, *captured, *spares, *ruled, *crash, *groups]
     document = {"schema": "lab.fleet/1", "site": "lab", "nodes": nodes}
     path.write_text(yaml.safe_dump(document, sort_keys=False))
     return path
@@ -76,6 +82,13 @@ def short_include(target: Path) -> Path:
             for name, value in limits.items():
                 text = re.sub(rf"^(\s+{name}:) PT\w+$", rf"\1 {value}", text, flags=re.MULTILINE)
             path.write_text(text)
+    people = [{"name": name, "id": name, "roles": ["operator"]} for name in ("operator", "keeper")]
+    roles = yaml.safe_load((target / "roles.yaml").read_text())
+    (target / "roles.yaml").write_text(yaml.safe_dump({**roles, "people": people}))
+    lab = yaml.safe_load((target / "policies" / "lab.yaml").read_text())
+    for pool, rule in OWN_RULES.values():
+        ruled = {**lab, "pool": pool, "approvals": {"default": {"roles": ["operator"], **rule}}}
+        (target / "policies" / f"{pool}.yaml").write_text(yaml.safe_dump(ruled))
     for path in (target / "suites").glob("*.json"):
         path.write_text(
             re.sub(r'"timeout_seconds": \d+', f'"timeout_seconds": {TEST_TIMEOUT_SECONDS}', path.read_text())

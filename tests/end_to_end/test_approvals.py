@@ -7,14 +7,27 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.end_to_end.fleet import LATE, PAIR
 from tests.end_to_end.running import Running
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 APPROVED, REFUSED, MARKED = "spare-1", "spare-2", "spare-3"
+IN_ONE_RUN = (APPROVED, REFUSED, PAIR, LATE)
 WHY_NOT = "no hands in the hall today"
 ROBOT_PATIENCE_SECONDS = 3.0
 """An answer that comes while Airflow still parks the task can be lost; a person is never that quick."""
+
+
+@dataclass(frozen=True)
+class ByTwo:
+    """What was shown and refused while two people answered for one node."""
+
+    listed: str
+    guests: str
+    second_text: str
+    same_person: str
+    replied: str
 
 
 @dataclass(frozen=True)
@@ -25,6 +38,7 @@ class Answered:
     answered_state: str
     marked: str
     effects_before_the_answer: list[dict[str, object]]
+    by_two: ByTwo
 
 
 def park(running: Running, run: str, node: str) -> dict[str, object]:
@@ -44,23 +58,47 @@ def answer(running: Running, run: str, task: dict[str, object], option: str, rea
     running.api.answer("bring_up", run, task, option, reason)
 
 
+def answered_by_two(running: Running, run: str, task: dict[str, object]) -> ByTwo:
+    """Let a guest, the operator, the operator again and the keeper answer for one node; return what they saw."""
+    stack = running.stack
+    listed = stack.nodeworthy("approve")
+    plan = next(line.split()[1] for line in listed.splitlines() if line.startswith(PAIR))
+    with pytest.raises(SystemExit) as guests:
+        stack.nodeworthy("approve", PAIR, "--plan", plan, "--why", "because I can", user="guest")
+    replied = stack.nodeworthy("approve", PAIR, "--plan", plan, "--why", "window 12")
+
+    def asked_again() -> str:
+        found = [row for row in stack.nodeworthy("approve").splitlines() if row.startswith(PAIR)]
+        return next((row for row in found if "operator approved" in row), "")
+
+    running.until("the second question", asked_again)
+    time.sleep(ROBOT_PATIENCE_SECONDS)
+    text = stack.nodeworthy("approve", PAIR, "--plan", plan)
+    with pytest.raises(SystemExit) as same:
+        stack.nodeworthy("approve", PAIR, "--plan", plan, "--why", "me too")
+    stack.nodeworthy("approve", PAIR, "--plan", plan, "--why", "read it", user="keeper")
+    return ByTwo(listed, str(guests.value), text, str(same.value), replied)
+
+
 @pytest.fixture(scope="module")
 def done(running: Running) -> Answered:
     """Ask about three nodes; approve one, refuse one, and mark the third's approval as a success without answering."""
-    run = running.trigger(nodes=[APPROVED, REFUSED], approve_risky_steps=True)
+    run = running.trigger(nodes=list(IN_ONE_RUN), approve_risky_steps=True)
     marked = running.trigger(nodes=[MARKED], approve_risky_steps=True)
     questions = {node: park(running, run, node) for node in (APPROVED, REFUSED)}
     third = park(running, marked, MARKED)
+    pair = park(running, run, PAIR)
     time.sleep(ROBOT_PATIENCE_SECONDS)
-    before = [effect for node in (APPROVED, REFUSED, MARKED) for effect in running.effects(node=node)]
+    before = [effect for node in (*IN_ONE_RUN, MARKED) for effect in running.effects(node=node)]
     answer(running, run, questions[APPROVED], "Approve", "window 12")
     answer(running, run, questions[REFUSED], "Refuse", WHY_NOT)
     running.api.patch(
         f"/dags/bring_up/dagRuns/{marked}/taskInstances/{third['task_id']}/{third['map_index']}",
         {"new_state": "success"},
     )
+    by_two = answered_by_two(running, run, pair)
     running.wait(marked)
-    return Answered(run, running.wait(run), marked, before)
+    return Answered(run, running.wait(run), marked, before, by_two)
 
 
 def test_nothing_is_done_before_the_answer(done: Answered) -> None:
@@ -103,3 +141,25 @@ def test_marking_the_question_a_success_answers_nothing(running: Running, done: 
     assert "has no answer" in running.said(done.marked, firmware)[-1]
     assert running.milestones(MARKED) == {MARKED: "conformant"}
     assert running.effects(node=MARKED) == []
+
+
+def test_two_people_answer_one_after_the_other(running: Running, done: Answered) -> None:
+    """The second request names the first answer; the node goes on by both, and neither a guest nor one person twice."""
+    seen = done.by_two
+    assert "keeper, operator may answer" in seen.listed or "operator, keeper may answer" in seen.listed
+    assert "is not a respondent" in seen.guests
+    assert seen.replied.endswith(f"of {PAIR}: window 12.\n")
+    assert "operator approved: window 12." in seen.second_text
+    assert "may be answered by `keeper`" in seen.second_text
+    assert "is not a respondent" in seen.same_person
+    assert running.milestones(PAIR) == {PAIR: "standby"}
+    lines = running.said(done.answered, running.task(done.answered, "firmware", PAIR))
+    assert any("approved by operator and keeper: window 12; read it" in line for line in lines)
+
+
+def test_a_request_that_nobody_answers_expires_and_fails_nothing(running: Running, done: Answered) -> None:
+    """Its node is given back with the reason, its squares are skipped, and nothing was done to it."""
+    assert done.answered_state == "success"
+    assert running.task(done.answered, "approve", LATE)["state"] == "skipped"
+    assert running.reason(LATE).startswith("The request for approval expired at ")
+    assert running.effects(node=LATE) == []

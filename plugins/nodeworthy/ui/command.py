@@ -5,6 +5,7 @@ fleet import FILE         import a fleet manifest
 node NAME                 print the life of a node as a timeline; notices prints what waits for a person
 reidentify OLD NEW         another chassis stands where a node stood
 hold NODE --why WHY       keep automation (and admission) off a node; release NODE ends it
+approve [NODE]            list what waits for an answer, and answer; observed: what policy would have done
 audit verify|export       check the audit, or write it as JSON lines
 incident list|clear       what the brake holds for, and its end by a person; incident absences tells who is out
 documents                 write the generated documents
@@ -28,12 +29,14 @@ from pathlib import Path
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.lifecycle.records import Hold
 from nodeworthy.ui import (
+    command_approve,
     command_audit,
     command_evidence,
     command_fleet,
     command_incident,
     command_ledger,
     command_node,
+    command_observed,
     command_parse,
     command_reidentify,
 )
@@ -75,6 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("node")
     release.set_defaults(act=_release)
     command_reidentify.add(commands)
+    command_approve.add(commands)
+    command_observed.add(commands)
     command_audit.add(commands)
     command_incident.add(commands)
     commands.add_parser("documents").set_defaults(act=_documents)

@@ -1,0 +1,89 @@
+"""`nodeworthy approve`: the requests that wait for an answer, and an answer to one.
+
+approve                                   list the open requests: node, plan, what, who may answer, until when
+approve NODE --plan HASH                  print one request as it is asked
+approve NODE --plan HASH --why WHY        approve it; with --refuse, refuse it
+
+The plan is named by the first digits of its hash, so that nothing is approved which was not read. Airflow's address
+is NODEWORTHY_AIRFLOW_URL, the user NODEWORTHY_AIRFLOW_USER; the password comes from NODEWORTHY_AIRFLOW_PASSWORD or a
+prompt, or NODEWORTHY_AIRFLOW_TOKEN stands in for both. None of them is ever an argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+from nodeworthy.adapters.airflow_rest import AirflowRest, Waiting
+from nodeworthy.errors import Refused
+from nodeworthy.wiring import setting
+
+LEAST_DIGITS: Final = 8
+OPTIONS: Final = {False: "Approve", True: "Refuse"}
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser's subcommands."""
+    approve = commands.add_parser("approve", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    approve.add_argument("node", nargs="?", default="")
+    approve.add_argument("--plan", default="", metavar="HASH", help=f"at least {LEAST_DIGITS} first digits")
+    approve.add_argument("--why", default="")
+    approve.add_argument("--refuse", action="store_true")
+    approve.set_defaults(act=_approve)
+
+
+def _approve(given: argparse.Namespace) -> None:
+    airflow = _session()
+    waiting = airflow.waiting()
+    if not given.node:
+        print("\n".join(listed(waiting)) or "Nothing waits for an answer.")
+        return
+    request = chosen(waiting, given.node, given.plan)
+    if not given.why.strip():
+        if given.refuse:
+            raise Refused("A refusal needs a reason: add --why.")
+        print(request.body)
+        return
+    airflow.answer(request, OPTIONS[given.refuse], given.why.strip())
+    word = "refused" if given.refuse else "approved"
+    print(f"You {word} plan {request.reference.plan_sha256[:12]} of {given.node}: {given.why.strip()}.")
+
+
+def listed(waiting: Sequence[Waiting]) -> list[str]:
+    """Return two lines for each request: what is asked, and who may answer until when."""
+    return [
+        line
+        for one in waiting
+        for line in (
+            f"{one.reference.node}  {one.reference.plan_sha256[:12]}  {one.reference.approval}  {one.subject}",
+            f"    {', '.join(one.reference.may_answer)} may answer until "
+            f"{one.reference.expires_at:%Y-%m-%d %H:%M} UTC; run {one.dag}/{one.run}",
+        )
+    ]
+
+
+def chosen(waiting: Sequence[Waiting], node: str, plan: str) -> Waiting:
+    """Return the one request of a node whose plan begins so. Raises Refused with what waits instead."""
+    of_node = [one for one in waiting if one.reference.node == node]
+    if not of_node:
+        raise Refused(f"Nothing about {node} waits for an answer: see `nodeworthy approve`.")
+    plans = ", ".join(one.reference.plan_sha256[:12] for one in of_node)
+    if len(plan) < LEAST_DIGITS:
+        raise Refused(f"Name the plan that you read with --plan and at least {LEAST_DIGITS} digits; waiting: {plans}.")
+    found = [one for one in of_node if one.reference.plan_sha256.startswith(plan.lower())]
+    if len(found) != 1:
+        raise Refused(f"{len(found)} requests of {node} are about a plan {plan}; waiting: {plans}: read it again.")
+    return found[0]
+
+
+def _session() -> AirflowRest:
+    url = setting("AIRFLOW_URL", os.environ.get("AIRFLOW__API__BASE_URL"))
+    token = setting("AIRFLOW_TOKEN", "")
+    if token:
+        return AirflowRest(url, token=token)
+    user = setting("AIRFLOW_USER", getpass.getuser())
+    password = setting("AIRFLOW_PASSWORD", "") or getpass.getpass(f"Password of Airflow's user {user}: ")
+    return AirflowRest(url, user=user, password=password)
