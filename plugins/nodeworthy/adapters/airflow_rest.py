@@ -5,6 +5,7 @@ Airflow must know who answers, so an answer goes through it and never past it in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from nodeworthy.lifecycle.approvals import Reference, read_reference
 TIMEOUT_SECONDS: Final = 60.0
 PAGE: Final = 100
 WAITS: Final = "awaiting_input"
+PAGES: Final = "/nodeworthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Waiting:
     subject: str
     body: str
     reference: Reference
+    approved: Mapping[str, str]
+    """Who approved this plan so far, with the reason: another person must answer."""
 
 
 class AirflowRest:
@@ -41,6 +45,8 @@ class AirflowRest:
 
     def waiting(self) -> tuple[Waiting, ...]:
         """Return the requests of ours that this user may see and nobody answered, oldest first."""
+        answered = self._call("GET", f"{PAGES}/requests", below="")["requests"]
+        approved = {(one["node"], one["plan_sha256"]): one["approved"] for one in answered}
         found: list[Waiting] = []
         seen = 0
         while True:
@@ -54,7 +60,7 @@ class AirflowRest:
             page = self._call("GET", "/dags/~/dagRuns/~/hitlDetails", params=query)
             rows = page["hitl_details"]
             seen += len(rows)
-            found += [one for row in rows if (one := _waiting(row)) is not None]
+            found += [one for row in rows if (one := _waiting(row, approved)) is not None]
             if not rows or seen >= page["total_entries"]:
                 return tuple(found)
 
@@ -63,11 +69,11 @@ class AirflowRest:
         place = f"/dags/{request.dag}/dagRuns/{request.run}/taskInstances/{request.task}/{request.map_index}"
         self._call("PATCH", f"{place}/hitlDetails", json={"chosen_options": [option], "params_input": {"reason": why}})
 
-    def _call(self, method: str, path: str, **arguments: Any) -> Any:
+    def _call(self, method: str, path: str, *, below: str = "/api/v2", **arguments: Any) -> Any:
         if not self._token:
             self._token = str(self._send("POST", "/auth/token", json=self._login)["access_token"])
         headers = {"Authorization": f"Bearer {self._token}"}
-        return self._send(method, f"/api/v2{path}", headers=headers, **arguments)
+        return self._send(method, f"{below}{path}", headers=headers, **arguments)
 
     def _send(self, method: str, path: str, **arguments: Any) -> Any:
         where = f"{self._client.base_url}"
@@ -78,7 +84,7 @@ class AirflowRest:
         if answer.status_code == httpx.codes.UNAUTHORIZED:
             raise Refused(f"Airflow at {where} knows no user with this password or token: log in again.")
         if answer.status_code in (httpx.codes.FORBIDDEN, httpx.codes.CONFLICT):
-            raise Refused(f"Airflow refused the answer: {_detail(answer)}")
+            raise Refused(f"Airflow refused: {_detail(answer)}")
         if answer.is_error:
             raise Permanent(f"Airflow at {where} answered {method} {path} with {answer.status_code}: {_detail(answer)}")
         return answer.json() if answer.content else None
@@ -92,7 +98,7 @@ def _detail(answer: httpx.Response) -> str:
         return answer.text[:300]
 
 
-def _waiting(row: Any) -> Waiting | None:
+def _waiting(row: Any, approved: Mapping[tuple[str, str], Mapping[str, str]]) -> Waiting | None:
     task, reference = row["task_instance"], read_reference(row["body"] or "")
     if reference is None:
         return None
@@ -104,4 +110,5 @@ def _waiting(row: Any) -> Waiting | None:
         subject=row["subject"],
         body=row["body"],
         reference=reference,
+        approved=approved.get((reference.node, reference.plan_sha256), {}),
     )

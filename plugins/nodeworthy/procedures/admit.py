@@ -14,10 +14,10 @@ from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.ports import ClusterNode, Work
-from nodeworthy.procedures.ask import Asking, Question
+from nodeworthy.procedures.ask import PAGES, Asking, Question
 from nodeworthy.procedures.effect import PROVEN, Case
 from nodeworthy.procedures.outcome import Done
-from nodeworthy.procedures.plan import APPROVE, OBSERVE, PAGES, digest, require_answer
+from nodeworthy.procedures.plan import APPROVE, OBSERVE, digest, require_answer
 from nodeworthy.procedures.progress import begin
 from nodeworthy.procedures.projection import show
 

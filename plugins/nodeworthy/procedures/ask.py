@@ -22,6 +22,8 @@ from nodeworthy.ports import Work
 from nodeworthy.procedures.finish import EXPIRED, REFUSED_BY_PERSON
 
 NOT_NEEDED = "no step of it needs approval"
+PAGES = "/nodeworthy"
+"""Where our pages lie in the Airflow UI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +115,8 @@ def ask(asking: Asking, *, must: bool = False) -> Decision | Asked:
         return made
     given = standing(answers)
     left = tuple(one for one in asking.may_answer if one.name not in {answer.who for answer in given})
-    subject = f"{asking.node.name}: {question.subject}" + (f" ({given[-1].who} approved)" if given else "")
-    return Asked(subject, _body(asking, request, given, left), left, request.expires_at - work.clock.now())
+    body = _body(asking, request, given, left)
+    return Asked(f"{asking.node.name}: {question.subject}", body, left, request.expires_at - work.clock.now())
 
 
 def take_answer(asking: Asking, given: Given) -> Decision | NotYet:
@@ -196,7 +198,12 @@ def _body(asking: Asking, request: Request, given: Sequence[Answer], left: Seque
     """Return the request as Markdown: what exactly, why, risk, evidence, budget, answers, until when."""
     question, node = asking.question, asking.node
     links = ", ".join(f"[{title}]({url})" for title, url in question.evidence)
-    people = f"{request.answers} different people" if request.answers > 1 else "one person"
+    people = "one person"
+    if request.answers > 1:
+        # Airflow keeps a request's text as it was asked first, so who approved since must be read elsewhere.
+        people = (
+            f"{request.answers} different people, one after the other ([who did so far]({PAGES}/nodes/{node.name})),"
+        )
     answered = "".join(f" {one.who} approved: {one.why}." for one in given)
     reference = Reference(
         node.name, question.plan_sha256, question.approval, tuple(one.name for one in left), request.expires_at

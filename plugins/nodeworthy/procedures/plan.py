@@ -19,7 +19,7 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.policy import Action
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import Work
-from nodeworthy.procedures.ask import Asking, Question
+from nodeworthy.procedures.ask import PAGES, Asking, Question
 from nodeworthy.procedures.effect import Case
 from nodeworthy.procedures.inventory import last_reading
 from nodeworthy.qualification.sku import FirmwareSet
@@ -28,9 +28,6 @@ OBSERVE = "observe"
 APPROVE = "approve"
 APPROVAL = "plan"
 """The approval that the lifecycle's rows of bring-up name."""
-
-PAGES = "/nodeworthy"
-"""Where our pages lie in the Airflow UI."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 What is asked is exactly what will be done. Answers are written into *our* ledger with the plan's hash; the steps behind
 check that record, because any user may mark this task a success. A plan that policy lets through asks nobody and says
-so. An answer that does not decide ends this try: the next one asks anew, with its own text and its own row in Airflow.
+so. An answer that does not decide ends this try and the next one asks anew: Airflow keeps each try's answer, and shows
+the request's text as it was asked first.
 """
 
 from __future__ import annotations

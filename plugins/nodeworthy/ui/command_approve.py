@@ -45,7 +45,7 @@ def _approve(given: argparse.Namespace) -> None:
     if not given.why.strip():
         if given.refuse:
             raise Refused("A refusal needs a reason: add --why.")
-        print(request.body)
+        print(request.body, *_approved(request), sep="\n\n")
         return
     airflow.answer(request, OPTIONS[given.refuse], given.why.strip())
     word = "refused" if given.refuse else "approved"
@@ -53,16 +53,21 @@ def _approve(given: argparse.Namespace) -> None:
 
 
 def listed(waiting: Sequence[Waiting]) -> list[str]:
-    """Return two lines for each request: what is asked, and who may answer until when."""
-    return [
-        line
-        for one in waiting
-        for line in (
+    """Return what each request asks, who may still answer until when, and who approved so far."""
+    lines: list[str] = []
+    for one in waiting:
+        left = [name for name in one.reference.may_answer if name not in one.approved]
+        until = f"{one.reference.expires_at:%Y-%m-%d %H:%M} UTC"
+        lines += [
             f"{one.reference.node}  {one.reference.plan_sha256[:12]}  {one.reference.approval}  {one.subject}",
-            f"    {', '.join(one.reference.may_answer)} may answer until "
-            f"{one.reference.expires_at:%Y-%m-%d %H:%M} UTC; run {one.dag}/{one.run}",
-        )
-    ]
+            f"    {', '.join(left)} may answer until {until}; run {one.dag}/{one.run}",
+            *(f"    {sentence}" for sentence in _approved(one)),
+        ]
+    return lines
+
+
+def _approved(one: Waiting) -> list[str]:
+    return [f"Approved so far by {who}: {why}." for who, why in one.approved.items()]
 
 
 def chosen(waiting: Sequence[Waiting], node: str, plan: str) -> Waiting:

@@ -17,10 +17,9 @@ from fastapi.responses import HTMLResponse, Response
 from nodeworthy.errors import NodeworthyError
 from nodeworthy.evidence.dossier import PAGE
 from nodeworthy.evidence.verdicts import Judgement
-from nodeworthy.lifecycle.approvals import Request
 from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.lifecycle.upkeep import Notice
-from nodeworthy.ui import access, holds
+from nodeworthy.ui import access, holds, requests
 from nodeworthy.ui.timeline import timeline
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -45,6 +44,7 @@ def app() -> FastAPI:
 
     pages.get("/nodes/{name}", response_class=HTMLResponse)(of_user)
     holds.add_routes(pages)
+    pages.get("/requests")(requests.as_json)
     pages.get("/evidence/{path:path}")(evidence)
     return pages
 
@@ -64,7 +64,7 @@ def nodes() -> str:
             f'<td class="{escape(verdict)}">{shown}</td><td>{escape(record.reason)}</td></tr>'
         )
     table = _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows)
-    return _page("Nodes", table + _requests(ledger.open_requests()) + _notices(ledger.notices()))
+    return _page("Nodes", table + _requests() + _notices(ledger.notices()))
 
 
 def node(name: str, user: Any) -> str:
@@ -92,7 +92,7 @@ def node(name: str, user: Any) -> str:
     body = (
         f"<p>Milestone <b>{escape(record.milestone)}</b>, serial {escape(record.node.serial)}, "
         f"SKU {escape(record.node.sku)}. {escape(record.reason)}</p>"
-        f"{holds.section(name, ledger.holds(name), user)}{_notices(ledger.notices(name))}"
+        f"{holds.section(name, ledger.holds(name), user)}{_requests(name)}{_notices(ledger.notices(name))}"
         f"<h2>Qualifications</h2>{_table(('scope', 'granted', 'until', 'dossier'), qualified)}"
         f"<h2>Judgements</h2>{_table(('scope', 'suite', 'verdict', 'reason'), judged)}"
         f"<h2>Effects</h2>{_table(('when (UTC)', 'effect', 'outcome', 'proof'), effects)}"
@@ -101,14 +101,8 @@ def node(name: str, user: Any) -> str:
     return _page(record.node.name, body)
 
 
-def _requests(requests: Sequence[Request]) -> str:
-    rows = [
-        f"<tr><td>{escape(one.node)}</td><td>{escape(one.subject)}</td><td>{escape(', '.join(one.may_answer))}</td>"
-        f"<td>{one.answers}</td><td>{one.expires_at:%Y-%m-%d %H:%M}</td></tr>"
-        for one in requests
-    ]
-    heads = ("node", "what", "who may answer (in Required Actions)", "answers needed", "expires (UTC)")
-    return f"<h2>Waits for an answer</h2>{_table(heads, rows)}"
+def _requests(node: str = "") -> str:
+    return f"<h2>Waits for an answer</h2>{_table(requests.HEADS, requests.rows(node))}"
 
 
 def _notices(notices: Sequence[Notice]) -> str:

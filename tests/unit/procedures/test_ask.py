@@ -119,7 +119,7 @@ def test_two_people_must_answer_and_the_second_request_names_the_first() -> None
     asked(one)
     assert isinstance(take_answer(asking(one), ADA), NotYet)
     second = asked(one)
-    assert second.subject.endswith("(ada approved)")
+    assert "[who did so far](/nodeworthy/nodes/gpu-a01)" in second.body
     assert "ada approved: window 12." in second.body
     assert [person.name for person in second.people] == ["bob"]
     with pytest.raises(Refused, match="no answer that decides"):

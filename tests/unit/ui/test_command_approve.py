@@ -13,20 +13,24 @@ from nodeworthy.ui.command_approve import chosen, listed
 UNTIL = datetime(2026, 12, 2, 8, 0, tzinfo=UTC)
 
 
-def waiting(node: str, plan: str) -> Waiting:
+def waiting(node: str, plan: str, **approved: str) -> Waiting:
     """One request."""
     reference = Reference(node, plan, "plan", ("ada", "bob"), UNTIL)
-    return Waiting("bring_up", "run-1", "prove_hardware.approve", 3, f"{node}: 2 resets", "body", reference)
+    return Waiting("bring_up", "run-1", "prove_hardware.approve", 3, f"{node}: 2 resets", "body", reference, approved)
 
 
 ALL = (waiting("n1", "ab" * 32), waiting("n1", "ac" * 32), waiting("n2", "ab" * 32))
 
 
 def test_a_request_is_listed_with_who_may_answer_until_when() -> None:
-    """Two lines a request."""
+    """Two lines a request, and one for each approval so far, whose giver may not answer again."""
     assert listed(ALL[:1]) == [
         "n1  abababababab  plan  n1: 2 resets",
         "    ada, bob may answer until 2026-12-02 08:00 UTC; run bring_up/run-1",
+    ]
+    assert listed([waiting("n1", "ab" * 32, ada="window 12")])[1:] == [
+        "    bob may answer until 2026-12-02 08:00 UTC; run bring_up/run-1",
+        "    Approved so far by ada: window 12.",
     ]
 
 
