@@ -35,6 +35,8 @@ def main() -> dict[str, Any]:
         "stranger": TestClient(app).get("/nodeworthy/nodes/n1").status_code,
         "no role of ours": nobody.get("/nodeworthy/nodes").json(),
         "no role for evidence": nobody.get("/nodeworthy/evidence/x").status_code,
+        "requests": reader.get("/nodeworthy/requests").json(),
+        "reader sees requests": "reset the host" in reader.get("/nodeworthy/nodes").text,
         "reader reads": reader.get("/nodeworthy/nodes/n1").status_code,
         "reader has a form": 'action="n1/hold"' in reader.get("/nodeworthy/nodes/n1").text,
         "reader holds": reader.post(place, data=hold).json(),

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from nodeworthy.adapters.ledger_sql import upgrade
 
 from tests.contract.ledger.support import Bench, node
+from tests.contract.ledger.test_approvals import request
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROGRAM = Path(__file__).with_name("airflow_app.py")
@@ -38,6 +40,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, dict[str, An
     upgrade(url)
     bench = Bench(url)
     bench.ledger.import_fleet([node("n1"), node("n2")])
+    lease = bench.take("n2")
+    bench.ledger.ask(lease, replace(request(lease, answers=2), subject="reset the host"))
+    bench.ledger.record_approval(lease, plan_sha256="p" * 64, who="ada", answer="approve", why="window 12")
     (home / "passwords.json").write_text(json.dumps(dict.fromkeys(USERS, "pw")))
     shutil.copytree(REPOSITORY / "include", home / "include")
     (home / "include" / "roles.yaml").write_text(ROLES)
@@ -78,6 +83,14 @@ def test_airflows_permission_is_not_enough_without_a_role_of_ours(asked: tuple[B
     assert got["no role for evidence"] == 403
     assert (got["reader reads"], got["reader has a form"]) == (200, False)
     assert got["reader holds"]["detail"].startswith("rosa has no role that may hold (these have: operator)")
+
+
+def test_open_requests_are_shown_with_who_approved_so_far(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """On the page of all nodes, and as JSON for programs."""
+    _, got = asked
+    assert got["reader sees requests"]
+    (one,) = got["requests"]["requests"]
+    assert (one["node"], one["answers"], one["approved"]) == ("n2", 2, {"ada": "window 12"})
 
 
 def test_a_form_that_did_not_come_from_the_page_is_refused(asked: tuple[Bench, dict[str, Any]]) -> None:
