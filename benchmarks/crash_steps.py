@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
+from hashlib import sha256
 from typing import Any
 
 from nodeworthy.adapters.signer_ed25519 import Ed25519Signer
@@ -105,7 +106,8 @@ def bring(scope: Scope, lease: Lease, node: FleetNode, work: Work) -> Done:
     document = {**_healthy(), "node": node.name, "serial": node.serial, "nonce": nonce, "simulated": True}
     document |= {"boot_id": seen.boot_id if seen else "", "attestation": {"quote_base64": "", "nonce": nonce}}
     content = json.dumps(document, sort_keys=True).encode()
-    bundle = work.store.put(f"nodes/{node.serial}/{lease.episode}/{scope}-l1-{nonce[:8]}/bundle.tar.gz", content)
+    folder = f"nodes/{node.serial}/{lease.episode}/{scope}-l1-{sha256(content).hexdigest()[:8]}"
+    bundle = work.store.put(f"{folder}/bundle.tar.gz", content)
     work.ledger.record_result(
         lease, StoredResult(node.name, lease.episode, scope, "l1", bundle, document, judged=False)
     )
@@ -145,7 +147,8 @@ def unhold(lease: Lease, node: FleetNode, work: Work) -> Done:
 
 def begin_again(run: str, lease: Lease, node: FleetNode, work: Work) -> Done:
     """Open a wave of this node, which is how a quarantined one is tested again."""
-    open_wave(WaveRequest(run, (node.name,), "", "", "", "onboarding", LIFETIME, ""), work)
+    request = WaveRequest(run=run, names=(node.name,), rack="", batch="", retry_of="", kind="onboarding", fleet="")
+    open_wave(request, work)
     return Done("taken")
 
 
