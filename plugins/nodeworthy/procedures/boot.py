@@ -82,11 +82,13 @@ def _delete_node(case: Case, key: str) -> Mapping[str, str]:
         "boot_id": seen.boot_id if seen else "",
         "machine_id": seen.machine_id if seen else "",
     }
+    asked = case.work.clock.now()
     effect = case.intend(NODE_DELETE, key, detail)
     before = {field: str(effect.detail[field]) for field in detail}
     if effect.status == INTENDED:
         if before["uid"] and seen is not None and seen.uid == before["uid"]:
             case.work.say(f"Deleting Node {name} (uid {before['uid']}): the next image registers as a new one.")
+            case.in_time(asked, "The deletion of the Node")
             case.work.cluster.delete_node(name, uid=before["uid"])
         case.settle(effect, PROVEN, {"gone": before["uid"]})
     return before
@@ -94,11 +96,13 @@ def _delete_node(case: Case, key: str) -> Mapping[str, str]:
 
 def _override(case: Case, bmc: Bmc, key: str, image: Image) -> None:
     """Order the image for the next boot; proven by reading it back."""
+    asked = case.work.clock.now()
     effect = case.intend(BOOT_OVERRIDE, key, {"uri": image.uri})
     if effect.status != INTENDED:
         return
     if effect.fresh or bmc.state().boot_override_uri != image.uri:
         case.work.say(f"Ordering image {image.name} ({image.uri}) for the next boot of {case.node.name}.")
+        case.in_time(asked, f"The order to boot {image.name}")
         bmc.set_boot(image.uri, effect_id=effect.id)
     state = bmc.state()
     if state.boot_override_uri != image.uri or state.boot_override_enabled not in ("Once", "Continuous"):

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from nodeworthy.errors import Transient
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.records import Effect, Lease
 from nodeworthy.ports import Work
@@ -55,6 +56,18 @@ class Case:
     def intend(self, kind: str, key: str, detail: Mapping[str, Any]) -> Effect:
         """Write an effect down, or return it as it was written; `fresh` tells the two apart."""
         return self.work.ledger.intend(self.lease, kind, key, detail)
+
+    def in_time(self, asked: datetime, what: str) -> None:
+        """Let an action go out only right after the ledger was asked. Transient when this process slept since then.
+
+        Whoever takes the node over counts an effect as never sent when it did not arrive within `settle_time` of being
+        written down; a process that was stopped in between and wakes later must not prove them wrong.
+        """
+        if self.work.clock.now() >= asked + CONNECT_ALLOWANCE:
+            raise Transient(
+                f"{what} of {self.node.name} was cleared at {asked:%H:%M:%S} UTC and this process slept before it was "
+                "sent, so nothing was sent: try again, which looks at the node first."
+            )
 
     def settle(self, effect: Effect, status: str, proof: Mapping[str, Any]) -> Effect:
         """Write an effect's outcome down, once."""

@@ -74,6 +74,7 @@ def _never_arrived(case: Case, entry: FirmwareEntry, effect: Effect) -> Waiting 
 
 def _start(case: Case, bmc: Bmc, effect: Effect, entry: FirmwareEntry, item: FirmwareItem) -> str:
     case.work.say(f"Updating {entry.id} of {case.node.name}: {item.version} to {entry.target} (effect {effect.id}).")
+    case.in_time(effect.intended_at, f"The update of {entry.id}")
     try:
         return _keep(case, effect, bmc.start_update(item, entry.image_uri, effect_id=effect.id))
     except OutcomeUnknown as unknown:

@@ -100,6 +100,7 @@ def settle_power_on(case: Case, state: SystemState) -> None:
 
 def _send(case: Case, bmc: Bmc, kind: str, effect: Effect) -> None:
     """Send it; a missing answer is settled by looking, not by sending again."""
+    case.in_time(effect.intended_at, f"A reset ({kind})")
     try:
         bmc.reset(kind, effect_id=effect.id)
         case.settle(case.intend(ANSWER, effect.key, {"effect": effect.id}), PROVEN, {})

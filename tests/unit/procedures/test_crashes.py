@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from nodeworthy.errors import Transient
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification
 from nodeworthy.evidence.verdicts import Scope
@@ -123,6 +125,37 @@ def test_killed_at_any_call_nothing_is_done_twice(case: str, minutes: float, aft
         assert one.work.bmcs.open_sessions == 0  # type: ignore[attr-defined]
     assert call > 5
     assert dict(one.machine.sent) == effects
+
+
+SLEEPERS = {
+    "Sending reset": (switched_off, inspect, "reset"),
+    "Updating HostBIOS_0": (with_old_firmware, firmware, "firmware-update"),
+    "Deleting Node": (with_current_firmware, boot_validation, "node-delete"),
+    "Ordering image": (with_current_firmware, boot_validation, "boot-override"),
+}
+
+
+@pytest.mark.parametrize("line", SLEEPERS)
+def test_a_process_that_slept_after_it_was_cleared_sends_nothing(line: str) -> None:
+    """Its clearance is an hour old, and others may have sent the same by now. Tried again, it looks and goes on."""
+    prepare, procedure, effect = SLEEPERS[line]
+    one = prepare()
+    awake = one.work
+    slept: list[str] = []
+
+    def say(said: str) -> None:
+        if said.startswith(line) and not slept:
+            slept.append(said)
+            one.machine.pass_time(60)
+
+    one.work = replace(awake, say=say)
+    with pytest.raises(Transient, match="slept before it was sent"):
+        one.run(procedure)
+    assert slept
+    assert one.machine.sent[effect] == 0
+    one.work = awake
+    one.run(procedure)
+    assert one.machine.sent[effect] >= 1
 
 
 @pytest.mark.parametrize("case", CASES)
