@@ -100,6 +100,7 @@ def pod_manifest(group: str, member: GroupMember, key: str, image: str) -> dict[
         },
         "spec": {
             "restartPolicy": "Never",
+            "activeDeadlineSeconds": int(member.limit.total_seconds()),
             "hostNetwork": True,
             "automountServiceAccountToken": False,
             "nodeSelector": {"kubernetes.io/hostname": member.node},

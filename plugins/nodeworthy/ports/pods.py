@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """One pod of a group: its name, the node that it is pinned to, its plan, and how many GPUs it takes."""
+    """One pod of a group: its name, the node that it is pinned to, its plan, how many GPUs it takes and how long."""
 
     pod: str
     node: str
     plan: Mapping[str, Any]
     gpus: int
+    limit: timedelta
+    """After which Kubernetes ends it, whoever started it."""
 
 
 @dataclass(frozen=True, slots=True)

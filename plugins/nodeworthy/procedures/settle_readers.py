@@ -22,6 +22,8 @@ from nodeworthy.procedures.inventory import READING
 from nodeworthy.procedures.ready import AFTER_POST
 from nodeworthy.procedures.reset import ANSWER, RESET, has_happened, was_answered
 from nodeworthy.procedures.segments import PLAN
+from nodeworthy.procedures.trial import TRIAL
+from nodeworthy.qualification.plans import group_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,12 @@ def test_plan(case: Case, orphan: Orphan) -> Found | None:
     return None if _before(case, orphan.effect.intended_at + longest) else Found(FAILED, {"taken_in": False})
 
 
+def group_trial(case: Case, orphan: Orphan) -> Found | None:
+    """A group whose screening died: it has no answer once its pods have ended, and is tried again by who goes on."""
+    longest = group_limit(case.work.library.suite(str(orphan.effect.detail["suite"])))
+    return None if _before(case, orphan.effect.intended_at + longest) else Found(FAILED, {"answered": False})
+
+
 def admission(case: Case, orphan: Orphan) -> Found | None:
     """The node is in service and shows it; one that is in service is shown by reconciliation first."""
     if orphan.milestone != IN_SERVICE:
@@ -121,6 +129,7 @@ READERS: Mapping[str, Reader] = {
     ANSWER: record,
     READING: record,
     PLAN: test_plan,
+    TRIAL: group_trial,
     ADMISSION: admission,
 }
 

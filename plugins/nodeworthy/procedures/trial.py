@@ -23,7 +23,7 @@ from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
 from nodeworthy.procedures.receive import take_in
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.own_checks import switched_off
-from nodeworthy.qualification.plans import JOIN_SECONDS, group_plan, plan_document
+from nodeworthy.qualification.plans import group_limit, group_plan, plan_document
 from nodeworthy.qualification.suites import Suite
 
 TRIAL = "group-trial"
@@ -98,8 +98,7 @@ class Trial:
     @property
     def limit(self) -> timedelta:
         """How long the group may take from its first pod to its last result."""
-        tests = sum((test.timeout * (2 if test.retry else 1) for test in self.court.suite.tests), timedelta(0))
-        return tests + timedelta(seconds=2 * JOIN_SECONDS)
+        return group_limit(self.court.suite)
 
     def record(self) -> Effect:
         """Return the trial's record in the ledger, which it writes down when it begins."""
@@ -107,9 +106,11 @@ class Trial:
         return self.court.work.ledger.intend(self.court.leases[self.nodes[0]], TRIAL, self.key, detail)
 
     def answer(self) -> Answer | None:
-        """Return what the trial said, None while it is under way."""
+        """Return what the trial said, None while it is under way. One that housekeeping ended has no answer."""
         kept = self.record()
-        return _answer(kept.proof) if kept.status == PROVEN else None
+        if kept.status == INTENDED:
+            return None
+        return _answer(kept.proof) if kept.status == PROVEN else self.untested("its run ended before its answer came")
 
     def settle(self, answer: Answer) -> Answer:
         """Write the answer down, and say it."""
@@ -125,7 +126,9 @@ class Trial:
         """Hand out the plans and start the pods. May be repeated. Raises what keeps the group from being tested."""
         addresses = [(node, self.court.pods.address(node)) for node in self.nodes]
         members = [
-            GroupMember(f"nodeworthy-{self.group}-{rank}", node, self._plan(node, addresses), self._gpus(node))
+            GroupMember(
+                f"nodeworthy-{self.group}-{rank}", node, self._plan(node, addresses), self._gpus(node), self.limit
+            )
             for rank, node in enumerate(self.nodes)
         ]
         self.court.pods.start(self.group, members)

@@ -7,6 +7,7 @@ result carries.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
 from nodeworthy.evidence.verdicts import Scope
@@ -95,3 +96,9 @@ def group_plan(plan: Mapping[str, Any], members: Sequence[tuple[str, str]], port
             "port": port,
         },
     }
+
+
+def group_limit(suite: Suite) -> timedelta:
+    """Return how long a group may take from its first pod to its last result."""
+    tests = sum((test.timeout * (2 if test.retry else 1) for test in suite.tests), timedelta(0))
+    return tests + timedelta(seconds=2 * JOIN_SECONDS)

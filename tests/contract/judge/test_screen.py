@@ -13,11 +13,14 @@ from nodeworthy.errors import Permanent, Refused
 from nodeworthy.evidence.dossier import verify_dossier
 from nodeworthy.evidence.verdicts import Judgement, Verdict
 from nodeworthy.lifecycle.rows import Taint
+from nodeworthy.lifecycle.upkeep import Orphan
 from nodeworthy.ports import ClusterNode
+from nodeworthy.procedures.effect import Case
 from nodeworthy.procedures.judge_wave import Judging
 from nodeworthy.procedures.outcome import Done, Waiting
 from nodeworthy.procedures.screen import screen
-from nodeworthy.procedures.trial import Court
+from nodeworthy.procedures.settle_readers import READERS
+from nodeworthy.procedures.trial import Court, Trial
 
 from tests.contract.judge.test_judge_wave import GOLDEN, SIGNER, ReferenceJudge
 from tests.doubles.bench import MemoryStore, TrustingAttestation, healthy_inventory, library, node_of
@@ -61,7 +64,7 @@ class Bench:
 
     def __init__(self, names: Sequence[str] = NAMES, **fabric: Any) -> None:
         self.fabric = Fabric({name: f"boot-{name}" for name in names}, **fabric)
-        machine = Machine(healthy_inventory())
+        self.machine = machine = Machine(healthy_inventory())
         clock = MachineClock(machine)
         self.ledger = MemoryLedger(library().lifecycle(), clock)
         nodes = [replace(node_of(), name=name, serial=f"S-{name}", position=place) for place, name in enumerate(names)]
@@ -182,6 +185,23 @@ def test_a_screening_that_is_done_changes_nothing_when_it_runs_again() -> None:
     tested, judged = len(one.fabric.tested), len(one.ledger.judgements("n1"))
     assert one.run().facts["culprits"] == ["n1"]
     assert (len(one.fabric.tested), len(one.ledger.judgements("n1"))) == (tested, judged)
+
+
+def test_a_trial_that_housekeeping_ended_is_tried_again() -> None:
+    """The screening died in its first round; what it left open is settled when no pod can run any more."""
+    one = Bench()
+    suite = library().suite("m1")
+    records = {record.node.name: record for record in one.ledger.nodes()}
+    first = Trial(Court(RUN, suite, records, one.leases, one.work, one.fabric), ("n1", "n2"), 1)
+    left = first.record()
+    case = Case(one.leases["n1"], records["n1"].node, one.work, library().sku("h100-sxm-8"))
+    orphan = Orphan(left, case.node, "burned_in")
+    assert READERS[left.kind](case, orphan) is None
+    one.machine.now += first.limit
+    found = READERS[left.kind](case, orphan)
+    assert found is not None
+    one.ledger.settle(one.leases["n1"], left, found.status, found.proof)
+    assert one.run().facts == {"culprits": [], "left_open": []}
 
 
 def test_a_suite_of_one_node_is_refused() -> None:
