@@ -246,8 +246,12 @@ def wiring() -> Wiring:
     return _wired()
 
 
+@cache
 def read_ahead() -> None:
-    """Read and check the files of `include/`, so that processes forked from this one read only what changed since."""
+    """Read and check the files of `include/`, so that processes forked from this one read only what changed since.
+
+    Once in a process and all that are forked from it: Airflow loads plugins anew in each.
+    """
     # Adapters of its own: those of `wiring()` would be inherited too, and with them what they made of the files.
     _wired().files.read_all()
 
