@@ -17,6 +17,8 @@ from airflow.plugins_manager import AirflowPlugin
 USED_BY_DAGS = (
     "airflow.providers.cncf.kubernetes.operators.pod",
     "nodeworthy.tasks.bring_up",
+    "nodeworthy.tasks.burn_in",
+    "nodeworthy.tasks.group_test",
     "nodeworthy.tasks.housekeeping",
     "nodeworthy.tasks.learn",
 )
@@ -31,7 +33,6 @@ USED_BY_TASKS = (
     "nodeworthy.procedures.inspect",
     "nodeworthy.procedures.provision",
     "nodeworthy.procedures.receive",
-    "great_expectations",
 )
 
 
@@ -46,6 +47,7 @@ def _preload(modules: tuple[str, ...]) -> None:
 
 if "scheduler" in sys.argv:
     _preload(USED_BY_TASKS)
+    import_module("nodeworthy.adapters.judge_gx").load()
 elif "dag-processor" in sys.argv:
     _preload(USED_BY_DAGS)
 

@@ -122,12 +122,19 @@ def _context(
     )
 
 
+def load() -> Any:
+    """Import Great Expectations, silent and without its telemetry. It takes seconds of CPU the first time."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    # While it is imported it tells of hundreds of its functions.
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    import great_expectations
+
+    return great_expectations
+
+
 def validate(rows: Sequence[Row], suite: Suite) -> Validation:
     """Run the suite's expectations on the rows, once. Permanent when the library breaks or looked at something else."""
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    import great_expectations as gx
-
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    gx = load()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
