@@ -34,6 +34,9 @@ from nodeworthy.qualification.suites import Suite
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
+_checked: dict[Path, tuple[Any, Lifecycle]] = {}
+"""Lifecycle tables by file, with the document they were made of: checking the graph takes longer than reading it."""
+
 
 class YamlLibrary:
     """What people wrote below one folder. Every reader raises Permanent with file and line when a file is broken."""
@@ -81,10 +84,13 @@ class YamlLibrary:
     def _read_lifecycle(self) -> Lifecycle:
         path = self._path("lifecycle", self._lifecycle, ".yaml")
         document = read(path, self._schemas, "lifecycle-1")
-        try:
-            return Lifecycle.from_document(document)
-        except Permanent as error:
-            raise Permanent(f"{path}: {error.sentence}") from error
+        known = _checked.get(path)
+        if known is None or known[0] is not document:
+            try:
+                known = _checked[path] = (document, Lifecycle.from_document(document))
+            except Permanent as error:
+                raise Permanent(f"{path}: {error.sentence}") from error
+        return known[1]
 
     def _read_sku(self, name: str) -> Sku:
         path = self._path("skus", name, ".yaml")
