@@ -68,7 +68,7 @@ class _Door:
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
             tls_min_version="1.2",
         )
-        # Neither a proxy nor a ~/.netrc of the worker's environment may stand between us and a BMC, or answer its login.
+        # Neither a proxy nor a ~/.netrc of the worker's environment may stand between us and a BMC or log in to it.
         self._connector._session.trust_env = False
         # sushy closes each connection for the sake of BMCs that choke on long ones: here that is a profile's quirk.
         if QUIRK_NO_KEEP_ALIVE not in profile.quirks:

@@ -66,6 +66,16 @@ def test_a_refused_login_is_tried_once_and_never_as_basic(tiny: TinyBmc) -> None
     assert "hunter2" not in repr(refused.value) + repr(refused.value.__cause__)
 
 
+def test_a_bmc_is_asked_without_the_environment_s_proxy(tiny: TinyBmc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker's proxy does not reach a management network, and has no business reading BMC logins."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with directory().open(node_of(tiny), SKU) as bmc:
+        assert bmc.state().power is Power.ON
+
+
 def test_state_reads_the_pinned_system(session: RedfishBmc) -> None:
     """The baseboard is listed first and is not asked."""
     state = session.state()
