@@ -229,10 +229,10 @@ class Life:
         return other, reached
 
     def _old_lease(self, name: str, step: Step) -> None:
-        """Now and then somebody comes with a lease of long ago and does whatever the node's next step is."""
+        """In three of ten cases somebody comes with a lease of long ago and does whatever the node's next step is."""
         old = [one for one in self.leases.get(name, ()) if one.token != self.leases[name][-1].token]
         steps = (*STEPS.get(self.books.milestone(name), ()), ADMIT)
-        if not old or self.chance.random() > 0.1:
+        if not old or self.chance.random() > 0.3:
             return
         lease, late = self.chance.choice(old), self.chance.choice(steps)
         node = self.books.ledger.nodes([name])[0].node
