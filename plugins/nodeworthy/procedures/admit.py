@@ -47,7 +47,11 @@ def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
 
 
 def admission(lease: Lease, node: FleetNode, work: Work) -> Question:
-    """Return the admission of a standby node as a question. Another certificate makes another plan of it."""
+    """Return the admission of a standby node as a question. Another certificate makes another plan of it.
+
+    Raises Refused for a node that does not stand by: nobody is asked about what cannot be done.
+    """
+    begin(EVENT, node, work)
     held, certificate = work.ledger.qualifications(node.name), work.ledger.certificate(node.name)
     mode = work.library.policy(node.pool)["actions"][EVENT]
     document = {

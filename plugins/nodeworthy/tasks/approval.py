@@ -33,6 +33,7 @@ TRIES = 20
 """How often a request may be asked anew before its task turns red; each answer that does not decide takes one."""
 
 AT_ONCE = timedelta(seconds=1)
+IN_SERVICE = "in_service"
 
 
 class AskAgain(AirflowException):
@@ -182,6 +183,10 @@ class AdmissionApproval(NodeApproval):
         from nodeworthy.procedures.admit import admission
 
         return admission(lease, node, work)
+
+    def is_past(self, milestone: str, work: Work) -> bool:
+        """Tell whether the node is in service already."""
+        return work.library.lifecycle().has_reached(milestone, IN_SERVICE)
 
 
 def given(answered: Any) -> Any:

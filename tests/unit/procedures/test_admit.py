@@ -10,7 +10,7 @@ from nodeworthy.errors import Refused
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.records import Hold
 from nodeworthy.ports import Taint
-from nodeworthy.procedures.admit import admit
+from nodeworthy.procedures.admit import admission, admit
 from nodeworthy.procedures.isolate import isolate
 
 from tests.doubles.bench import Bench
@@ -95,3 +95,11 @@ def test_isolation_of_a_node_without_a_kubelet_is_written_all_the_same() -> None
     one.machine.node = None
     isolate(one.lease, one.node, one.work, reason="dead")
     assert one.ledger.nodes(["gpu-a01"])[0].milestone == "quarantined"
+
+
+def test_nobody_is_asked_about_a_node_that_does_not_stand_by() -> None:
+    """The refusal names why it stopped before a person is bothered."""
+    one = in_standby()
+    one.ledger.put(one.node.name, "quarantined")
+    with pytest.raises(Refused, match="quarantined and admit does not begin there"):
+        admission(one.lease, one.node, one.work)
