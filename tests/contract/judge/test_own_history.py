@@ -49,7 +49,7 @@ def weak(percent: float) -> dict[str, Any]:
 def test_own_history_is_frozen_into_the_dossier() -> None:
     """A decline over earlier runs is noticed and passes; verdict and page follow from the dossier's files alone."""
     one = court()
-    ran = [Figures(f"run-{number}", "", True, figures(healthy() if number < 20 else weak(2))) for number in range(26)]
+    ran = [Figures(f"run-{number}", "", True, figures(healthy() if number < 20 else weak(2))) for number in range(30)]
     one.bench.ledger.histories["gpu-a01"] = {run.result_sha256: run for run in ran}
     one.bring(weak(2))
     (summary,) = one.run()
@@ -57,12 +57,12 @@ def test_own_history_is_frozen_into_the_dossier() -> None:
     assert "Noticed: " in summary.sentence
     files = dossier_files(one)
     history = json.loads(files["history.json"])
-    assert {len(row["values"]) for row in history["series"]} == {26}
+    assert {len(row["values"]) for row in history["series"]} == {30}
     assert [row["code"] for row in json.loads(files["verdict.json"])["remarks"]] == ["own_drift", "own_drift"]
     assert rejudge(files) == files["verdict.json"]
     page = dossier_files(one)["page.html"].decode()
     assert "<h2>Own history</h2>" in page
-    assert "gpu/4 nvlink.bandwidth peer_bandwidth, GB/s, 27 runs" in page
+    assert "gpu/4 nvlink.bandwidth peer_bandwidth, GB/s, 31 runs" in page
     assert "<h2>Noticed</h2>" in page
     assert page.count('class="history"') >= 2
     history["series"] = history["series"][:1]
@@ -85,7 +85,7 @@ def test_the_judge_and_the_reference_implementation_notice_the_same() -> None:
     """Great Expectations decides about rows; what is noticed beside them is the same, and only of the node it is of."""
     one, other = stored(weak(2)), stored({**weak(2), "node": "gpu-a02"})
     one = replace(one, bundle=replace(one.bundle, sha256="1" * 64))
-    history = history_of([figures(healthy())] * 20 + [figures(weak(2))] * 6, library().statistics().own_history)
+    history = history_of([figures(healthy())] * 20 + [figures(weak(2))] * 10, library().statistics().own_history)
     batch = JudgingBatch(
         Scope.HARDWARE, (one, other), {one.node: H100, other.node: H100}, {}, {}, {one.bundle.sha256: history}
     )

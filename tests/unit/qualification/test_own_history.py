@@ -67,7 +67,7 @@ def serials(document: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def test_a_slow_decline_is_noticed_and_fails_nobody() -> None:
     """Twenty sound runs, then 2 % less in every run: each passes its limits, and it is noticed."""
-    history = history_of([run(healthy())] * 20 + [run(lower(2))] * 6, OWN)
+    history = history_of([run(healthy())] * 20 + [run(lower(2))] * 10, OWN)
     found = judged(lower(2), history)
     assert found.verdict is Verdict.PASS
     said = {one.component: one.sentence for one in found.remarks}
@@ -86,19 +86,19 @@ def test_a_steady_node_and_a_short_history_are_not_remarked_on() -> None:
 
 def test_a_small_decline_is_not_material() -> None:
     """Half a per cent for ever adds up beyond any limit of a sum, and is less than any fault that is looked for."""
-    assert judged(lower(0.5), history_of([run(healthy())] * 20 + [run(lower(0.5))] * 60, OWN)).remarks == ()
+    assert judged(lower(0.5), history_of([run(healthy())] * 20 + [run(lower(0.5))] * 100, OWN)).remarks == ()
 
 
 def test_what_recovered_is_over() -> None:
     """After a repair the latest runs are as the first: nothing is remarked on, whatever the sum still is."""
-    history = history_of([run(healthy())] * 20 + [run(lower(2))] * 6 + [run(healthy())] * 3, OWN)
+    history = history_of([run(healthy())] * 20 + [run(lower(2))] * 10 + [run(healthy())] * 3, OWN)
     assert judged(healthy(), history).remarks == ()
 
 
 def test_an_exchanged_part_has_no_history() -> None:
     """Figures of GPU 4 are those of the part with that serial: another part in its slot is not compared with it."""
     first = [f"S{number}" for number in range(8)]
-    history = history_of([run(serials(healthy(), *first))] * 20 + [run(serials(lower(2), *first))] * 6, OWN)
+    history = history_of([run(serials(healthy(), *first))] * 20 + [run(serials(lower(2), *first))] * 10, OWN)
     assert {one.part for one in judged(serials(lower(2), *first), history).remarks} == {"S4", ""}
     second = [*first[:4], "S99", *first[5:]]
     assert "gpu/4" not in {one.component for one in judged(serials(lower(2), *second), history).remarks}
@@ -106,7 +106,7 @@ def test_an_exchanged_part_has_no_history() -> None:
 
 def test_a_figure_that_fails_is_a_reason_and_no_remark() -> None:
     """A GPU that lies below its reference is said once: as the reason."""
-    found = judged(lower(6), history_of([run(healthy())] * 20 + [run(lower(2))] * 6, OWN))
+    found = judged(lower(6), history_of([run(healthy())] * 20 + [run(lower(2))] * 10, OWN))
     assert found.verdict is Verdict.FAIL
     assert "gpu/4" not in {one.component for one in found.remarks}
 
