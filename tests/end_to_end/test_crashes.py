@@ -13,8 +13,10 @@ import time
 
 import pytest
 
+from benchmarks.airflow_kills import strike
 from stack.demo import wait_for_dag
 from stack.layout import REPOSITORY
+from tests.end_to_end.blows import ONCE, QUICK, blows, done
 from tests.end_to_end.fleet import CRASH_NODES
 from tests.end_to_end.killer import Blow, Killer
 from tests.end_to_end.running import Running, counted_once
@@ -22,44 +24,15 @@ from tests.end_to_end.running import Running, counted_once
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 NODES = CRASH_NODES[:8]
-SAYS = {"firmware-update": "items", "reset": "reset_type", "boot-override": "uri"}
-"""Kinds of effects that may happen once, and the field that says what was done."""
-IMAGES = ("http://images.lab/validation-2026.11.efi", "http://images.lab/service-2026.11.efi")
 LEAST_KILLS = 8
-QUICK = 0.05
-"""Seconds: `finish` and `admit` are over in less than half a second, so a hand that hesitates misses them."""
-BLOWS = (
-    Blow("inspect", NODES[0]),
-    Blow("provision", NODES[0]),
-    Blow("approve", NODES[1], with_worker=True),
-    Blow("provision", NODES[1], start=2),
-    Blow("firmware", NODES[2]),
-    Blow("verify", NODES[2], with_worker=True),
-    Blow("firmware", NODES[3], start=2),
-    Blow("verify", NODES[3], start=2),
-    Blow("boot_validation", NODES[4], with_worker=True),
-    Blow("boot_validation", NODES[5], start=2),
-    Blow("burn_in", NODES[6]),
-    Blow("burn_in", NODES[7], start=2),
-    Blow("judge_hardware"),
-    Blow("judge_platform", with_worker=True),
-    *(Blow("finish", node, latest_seconds=QUICK) for node in NODES),
-)
+BLOWS = blows(NODES)
 
 
 def assert_done_once(running: Running, node: str) -> None:
     """Assert what the lab counted for a node that arrived."""
     rows = running.effects(node=node)
     assert counted_once(rows)
-    done = [(row["kind"], row.get(SAYS.get(row["kind"], ""))) for row in rows if row["kind"] in SAYS]
-    assert done == [
-        ("firmware-update", ["HostBIOS_0"]),
-        ("reset", "ForceRestart"),
-        ("boot-override", IMAGES[0]),
-        ("reset", "PowerCycle"),
-        ("boot-override", IMAGES[1]),
-        ("reset", "PowerCycle"),
-    ]
+    assert done(rows) == ONCE
     assert len([row for row in rows if row["kind"] == "node-delete"]) == 1
     assert [row for row in rows if row["kind"] == "customer-pod-scheduled"] == []
 
@@ -108,6 +81,15 @@ def test_an_admission_whose_worker_died_admits_once(running: Running, struck: li
     for node in nodes:
         gone = [row for row in running.effects(kind="taint-removed", node=node) if "standby" in row["taint"]]
         assert len(gone) == 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_two_hundred_processes_of_airflow_die_and_nothing_happens_twice() -> None:
+    """On a stack of its own, wave after wave, each struck as above at other moments."""
+    result = strike(kills=200, seed=1)
+    assert result["kills"] >= 200
+    assert not any(result["wrong"].values()), result
 
 
 @pytest.mark.long

@@ -1,0 +1,137 @@
+"""Kills processes of a real Airflow in every step of a bring-up and counts at the lab what happened twice: nothing may.
+
+`python -m benchmarks airflow_kills --kills 200` brings waves of eight nodes up, one after the other, on a stack of its
+own whose time-outs are short. Workers of every step die by SIGKILL, some with the executor's worker above them, at
+moments that the seed chooses. `--write` keeps the dated result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.results import write
+from stack.services import Stack
+from tests.end_to_end.blows import ONCE, blows, done
+from tests.end_to_end.conftest import QUICK_LOSS, SPEED
+from tests.end_to_end.fleet import OLD_FIRMWARE, short_include
+from tests.end_to_end.killer import Blow, Killer
+from tests.end_to_end.running import Running, counted_once
+
+WAVE = 8
+HITS_PER_WAVE = 14
+"""At least so many of a wave's 22 blows hit a living process; the others come too late for steps that are quick."""
+PATIENCE_SECONDS = 900.0
+WRONG = (
+    "runs that failed",
+    "nodes that did not arrive",
+    "nodes with an effect missing, repeated or out of order",
+    "effect ids done twice",
+    "pods of customers let in",
+    "audits that do not hold",
+)
+
+
+def strike(*, kills: int, seed: int) -> dict[str, Any]:
+    """Strike wave after wave until so many processes were killed; return what was counted."""
+    waves = -(-kills // HITS_PER_WAVE)
+    wrong: Counter[str] = Counter()
+    hits: list[Blow] = []
+    with tempfile.TemporaryDirectory(prefix="nodeworthy-kills-") as folder:
+        stack = Stack(Path(folder), NODEWORTHY_INCLUDE=str(short_include(Path(folder) / "include")), **QUICK_LOSS)
+        try:
+            running = Running(stack, stack.up(fleet=str(_fleet(Path(folder), waves)), speed=SPEED))
+            for wave in range(waves):
+                hits += _one_wave(running, wave, seed, wrong)
+                sys.stderr.write(f"wave {wave + 1}: {len(hits)} killed so far, {sum(wrong.values())} wrong\n")
+                if len(hits) >= kills or any(wrong.values()):
+                    break
+            wrong[WRONG[5]] += not _audit_holds(stack)
+        finally:
+            stack.down()
+    struck = Counter(blow.step for blow in hits)
+    return {
+        "benchmark": "airflow_kills",
+        "seed": seed,
+        "kills": len(hits),
+        "with_the_executors_worker": sum(blow.with_worker for blow in hits),
+        "struck": dict(sorted(struck.items())),
+        "wrong": {word: wrong[word] for word in WRONG},
+    }
+
+
+def _one_wave(running: Running, wave: int, seed: int, wrong: Counter[str]) -> list[Blow]:
+    nodes = [_name(wave, number) for number in range(WAVE)]
+    run = running.trigger(nodes=nodes)
+    killer = Killer(running, "bring_up", run, nodes, seed=seed * 1000 + wave)
+    state, hits = killer.follow(blows(nodes), patience_seconds=PATIENCE_SECONDS)
+    wrong[WRONG[0]] += state != "success"
+    for node, milestone in running.milestones(*nodes).items():
+        rows = running.effects(node=node)
+        wrong[WRONG[1]] += milestone != "standby"
+        wrong[WRONG[2]] += done(rows) != ONCE
+        wrong[WRONG[3]] += not counted_once(rows)
+        wrong[WRONG[4]] += any(row["kind"] == "customer-pod-scheduled" for row in rows)
+    return hits
+
+
+def _audit_holds(stack: Stack) -> bool:
+    try:
+        stack.nodeworthy("audit", "verify")
+    except SystemExit as problem:
+        sys.stderr.write(f"{problem}\n")
+        return False
+    return True
+
+
+def _name(wave: int, number: int) -> str:
+    return f"kill-{wave + 1:02d}-{number + 1}"
+
+
+def _fleet(folder: Path, waves: int) -> Path:
+    """Write a fleet of so many waves of nodes with outdated firmware."""
+    nodes = [
+        {"name": _name(wave, number), "sku": "h100-sxm-8", "rack": f"K{wave + 1}", "position": number + 1,
+         "firmware": OLD_FIRMWARE["h100-sxm-8"]}
+        for wave in range(waves) for number in range(WAVE)
+    ]  # fmt: skip
+    path = folder / "fleet.yaml"
+    path.write_text(yaml.safe_dump({"schema": "lab.fleet/1", "site": "lab", "nodes": nodes}, sort_keys=False))
+    return path
+
+
+def table(result: dict[str, Any]) -> str:
+    """Return the result as Markdown."""
+    lines = [
+        "# airflow_kills",
+        "",
+        f"{result['kills']} processes of Airflow died by SIGKILL in bring-ups (seed {result['seed']}), "
+        f"{result['with_the_executors_worker']} of them with the executor's worker above.",
+        "",
+        "| must be 0, counted at the lab and in the ledger | found |",
+        "| --- | --- |",
+        *(f"| {word} | {number} |" for word, number in result["wrong"].items()),
+        "",
+        "| step | killed |",
+        "| --- | --- |",
+        *(f"| {step} | {number} |" for step, number in result["struck"].items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Strike, print the table, keep it with --write; 1 when anything was wrong or too little was struck."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks airflow_kills", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help="keep the dated result in benchmarks/results/")
+    given = parser.parse_args(arguments)
+    result = strike(kills=given.kills, seed=given.seed)
+    write(result, table(result), keep=given.write)
+    return int(any(result["wrong"].values()) or result["kills"] < given.kills)
