@@ -20,6 +20,7 @@ from lab.kubernetes.store import Change
 Json = dict[str, Any]
 
 REGISTER_LAB_SECONDS = 5.0
+CAPTURED_TOOLS = "captured-tools"
 SILENT = "kubelet-silent"
 
 
@@ -261,7 +262,13 @@ class Kubelets:
     def refresh_view(self, name: str) -> Json:
         """Write the node view for the tools and return it."""
         view: Json = self._cluster.world.view(name)
-        target = self.directory(name) / "view.json"
+        directory = self.directory(name)
+        if view.get("replay_tools"):
+            # A pod sees its node's directory and nothing else of this machine.
+            if not (directory / CAPTURED_TOOLS).exists():
+                shutil.copytree(view["replay_tools"], directory / CAPTURED_TOOLS)
+            view["replay_tools"] = CAPTURED_TOOLS
+        target = directory / "view.json"
         fresh = target.with_suffix(".new")
         fresh.write_text(json.dumps(view, default=str), encoding="utf-8")
         fresh.replace(target)

@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _replayed(tool: str, arguments: list[str], view: NodeView) -> Output | None:
-    """A captured output, if the node is backed by captures that hold this tool.
+    """A captured output, if the node is backed by captures that hold this tool; the others answer as on any node.
 
     The view names a folder. Its ``index.json`` maps a tool to entries of ``match`` (a part of the
     command line), ``file`` and ``exit_code``; without an index ``<tool>.txt`` or ``<tool>.json`` is
@@ -96,12 +96,15 @@ def _entries(folder: Path, tool: str) -> list[dict[str, Any]]:
 
 
 def _log_under_load(view: NodeView) -> None:
-    lines = view.document.get("kernel_log_under_load", [])
-    if not lines:
-        return
+    """Let the kernel say what load brings about, and once a boot what a capture of its log holds."""
+    lines, captured = view.document.get("kernel_log_under_load", []), view.document.get("kernel_log_captured", [])
+    log = view.folder / "kmsg"
     try:
-        with (view.folder / "kmsg").open("a", encoding="utf-8") as stream:
-            stream.writelines(f"{line}\n" for line in lines)
+        if captured and captured[-1] not in log.read_text("utf-8", "replace"):
+            lines = [*captured, *lines]
+        if lines:
+            with log.open("a", encoding="utf-8") as stream:
+                stream.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         sys.stderr.write(f"lab: the kernel log cannot be written ({error})\n")
 

@@ -43,6 +43,8 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "dcgm": {"problems": []},
         "kernel_log": _kernel_log(node, image),
         "kernel_log_under_load": [],
+        # A capture does not say when its lines came. They come while the node is tested, so that they are judged.
+        "kernel_log_captured": _captured_log(node),
         "lldp": [
             {"interface": nic.interface, "switch": nic.switch, "port": nic.port, "nic_serial": nic.serial}
             for nic in parts.nics
@@ -186,10 +188,14 @@ def between(curve: Mapping[int, float], size: int) -> float:
     return float(curve[low] + share * (curve[high] - curve[low]))
 
 
-def _kernel_log(node: LabNode, image: Image | None) -> list[str]:
+def _captured_log(node: LabNode) -> list[str]:
     replay = node.spec.replay
-    if replay and replay.kernel_log:
-        return replay.kernel_log.read_text(encoding="utf-8", errors="replace").splitlines()
+    if not replay or not replay.kernel_log:
+        return []
+    return replay.kernel_log.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _kernel_log(node: LabNode, image: Image | None) -> list[str]:
     if image is None:
         return []
     bios = next(item.id for item in node.platform.firmware.values() if item.measured == "bios")

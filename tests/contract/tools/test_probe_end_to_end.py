@@ -104,6 +104,15 @@ def test_the_host_log_is_told_apart_from_the_tests(run_probe: RunProbe) -> None:
     }
 
 
+def test_a_captured_log_comes_while_the_node_is_tested_and_once(run_probe: RunProbe) -> None:
+    """What a machine's log holds is judged, not taken for history, however many tools put load on it."""
+    line = "[ 8211.1] NVRM: Xid (PCI:0000:1b:00): 79, pid=1, name=x, GPU has fallen off the bus."
+    run = run_probe(node_views.view(kernel_log=["[    0.0] Linux version 5.15"], kernel_log_captured=[line]))
+
+    assert run.value("node", "xid_new") == 1
+    assert [(finding["code"], finding["during"]) for finding in run.result["findings"]] == [("xid/79", "test")]
+
+
 @pytest.mark.parametrize(
     ("fault", "execution"),
     [("hang", "timed-out"), ("crash", "crashed"), ("truncate", "unparsable"), ("garbage", "unparsable")],
