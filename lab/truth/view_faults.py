@@ -141,6 +141,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "xid-under-load": _xid_under_load,
     "gpu-lost-under-load": _gpu_lost_under_load,
     "wrong-values": lambda view, set_: view["bandwidth"]["all_reduce"].update(wrong=int(set_["wrong"])),
+    "intermittent": lambda view, set_: view["bandwidth"]["all_reduce"].update(first_gbps=float(set_["gbps"])),
     "throttled": _throttled,
     "persistence-off": lambda view, set_: _gpu(view, set_).update(persistence_mode=False),
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),

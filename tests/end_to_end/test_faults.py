@@ -6,7 +6,7 @@ import pytest
 
 from lab.truth.faults import catalogue
 from tests.end_to_end.captures import CAPTURED
-from tests.end_to_end.faults import BORNE, EXPECTED
+from tests.end_to_end.faults import BORNE, EXPECTED, REMARKED
 from tests.end_to_end.fleet import HEALTHY_IN_WAVE
 from tests.end_to_end.running import Running, counted_once
 
@@ -48,6 +48,13 @@ def test_a_node_made_of_captures_runs_through_the_same_pipeline(running: Running
 def test_no_healthy_node_is_refused(running: Running, wave: str, node: str) -> None:
     """Nodes without a fault, or with one that can be borne, arrive beside 38 that do not."""
     assert running.milestones(node) == {node: "standby"}, running.reason(node)
+
+
+@pytest.mark.parametrize("fault", sorted(REMARKED))
+def test_what_was_borne_is_on_record(running: Running, wave: str, fault: str) -> None:
+    """A verdict that passed says what was noticed."""
+    said = [remark.sentence for one in running.ledger.judgements(f"f-{fault}") for remark in one.remarks]
+    assert any(all(words in sentence for words in REMARKED[fault]) for sentence in said), said
 
 
 def test_customers_never_get_in_and_nothing_is_done_twice(running: Running, wave: str) -> None:

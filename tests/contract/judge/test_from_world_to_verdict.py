@@ -86,3 +86,15 @@ def test_a_narrow_miss_is_measured_twice_by_the_real_probe(tmp_path: Path, run_p
     assert judgement.verdict is Verdict.FAIL
     (collective,) = [reason for reason in judgement.reasons if reason.metric == "bus_bandwidth"]
     assert "on the second try, after 4" in collective.sentence
+
+
+@pytest.mark.parametrize("sku", ["h100-sxm-8", "h200-sxm-8"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_missed_narrowly_once_passes_and_is_remarked_on(
+    tmp_path: Path, run_probe: RunProbe, sku: str, seed: int
+) -> None:
+    """The first all_reduce is just beyond its limit, the second as always: a pass, with both values on record."""
+    judgement = judged(tmp_path, run_probe, sku, "intermittent", seed=seed)
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
+    (remark,) = judgement.remarks
+    assert remark.sentence.startswith("node bus_bandwidth passed on the second try: 46")
