@@ -1,6 +1,6 @@
 """Questions over the whole fleet: which parts fail too often, and which nodes are worth testing next.
 
-lemons                                   parts and places with more faults than chance allows, by serial
+lemons [--json]                          parts and places with more faults than chance allows, by serial
 select --gpu-hours N [--pool P] [--json] which node gets which suite for so many GPU-hours, and why
 """
 
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from nodeworthy.qualification.selection import Choice, Weighed
 
 SELECTED_SCHEMA = "nodeworthy.selection-result/1"
+LEMONS_SCHEMA = "nodeworthy.lemons/1"
 
 
 def add_commands(commands: Any) -> None:
     """Add the commands of this file to the command line."""
     lemons = commands.add_parser("lemons", help="parts and places with more faults than chance allows, by serial")
+    lemons.add_argument("--json", action="store_true", help="the same for a program")
     lemons.set_defaults(act=_lemons)
     select = commands.add_parser("select", help="which node gets which suite for so many GPU-hours, and why")
     select.add_argument("--gpu-hours", type=float, required=True, metavar="N")
@@ -34,15 +36,24 @@ def add_commands(commands: Any) -> None:
     select.set_defaults(act=_select)
 
 
-def _lemons(_: argparse.Namespace) -> None:
+def _lemons(given: argparse.Namespace) -> None:
     from nodeworthy.procedures.lemons import notice_of
     from nodeworthy.qualification.lemons import lemons
 
     rules = wiring().library.statistics()
     record = _ledger().part_record(timedelta(days=rules.lemon_window_days))
     found = lemons(record.faults, record.days, rules.lemons)
-    for one in found:
-        print(notice_of(one, record).sentence)
+    notices = [notice_of(one, record) for one in found]
+    if given.json:
+        rows = [
+            {**asdict(one), "node": told.node, "sentence": told.sentence}
+            for one, told in zip(found, notices, strict=True)
+        ]
+        window = {"window_days": rules.lemon_window_days, "faults": len(record.faults)}
+        print(json.dumps({"schema": LEMONS_SCHEMA, **window, "lemons": rows}, indent=1))
+        return
+    for told in notices:
+        print(told.sentence)
     if not found:
         print(
             f"Nothing fails more often than chance allows: {len(record.faults)} confirmed faults in "

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from nodeworthy.evidence.verdicts import Remark, Scope
 from nodeworthy.ui.command import main
 from nodeworthy.wiring import wiring
 
 from tests.contract.ledger.support import Bench, ManualClock, judgement
 from tests.contract.ledger.test_parts import fails
+from tests.unit.qualification.written_results import INCLUDE
 
 Captured = pytest.CaptureFixture[str]
 
@@ -39,6 +42,13 @@ def said(capsys: Captured, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
+def document(capsys: Captured, schema: str, *arguments: str) -> Any:
+    """Return what a command printed for a program, of the form that its schema holds."""
+    printed = json.loads(said(capsys, *arguments, "--json"))
+    Draft202012Validator(json.loads((INCLUDE / "schemas" / schema).read_text("utf-8"))).validate(printed)
+    return printed
+
+
 def test_a_lemon_is_named_with_its_places(bench: Bench, capsys: Captured) -> None:
     """A GPU that failed in three nodes among three hundred sound ones; before its third fault nothing stands out."""
     for name in ("n1", "n2"):
@@ -48,6 +58,18 @@ def test_a_lemon_is_named_with_its_places(bench: Bench, capsys: Captured) -> Non
     (line,) = said(capsys, "lemons").splitlines()
     assert line.startswith("gpu LEMON had 3 faults in 100 days in n1 gpu/3, n2 gpu/3, n3 gpu/3")
     assert line.endswith("It is in n3 now.")
+    printed = document(capsys, "lemons-1.json", "lemons")
+    (lemon,) = printed["lemons"]
+    assert (printed["faults"], printed["window_days"]) == (6, 365)
+    assert (lemon["name"], lemon["kind"], lemon["faults"], lemon["node"]) == ("LEMON", "gpu", 3, "n3")
+    assert lemon["sentence"] == line
+    assert 0 < lemon["chance"] < 0.001
+
+
+def test_without_a_fault_there_is_no_lemon(bench: Bench, capsys: Captured) -> None:
+    """A program reads an empty list, not a sentence."""
+    printed = document(capsys, "lemons-1.json", "lemons")
+    assert (printed["faults"], printed["lemons"]) == (0, [])
 
 
 def serving(bench: Bench, name: str) -> None:
@@ -73,9 +95,9 @@ def test_hours_go_to_the_node_with_a_remark(bench: Bench, capsys: Captured) -> N
     assert "L3 twice on every node would take 80 GPU-hours" in text
     assert """airflow dags trigger burn_in --conf '{"nodes": ["n2"], "level": "l2"}'""" in text
     assert "maintenance" not in text
-    document = json.loads(said(capsys, "select", "--gpu-hours", "4", "--pool", "pool-a", "--json"))
-    assert document["requests"] == [{"dag": "burn_in", "times": 1, "conf": {"nodes": ["n2"], "level": "l2"}}]
-    assert [choice["suite"] for choice in document["choices"]] == ["", "L2"]
+    printed = document(capsys, "selection-result-1.json", "select", "--gpu-hours", "4", "--pool", "pool-a")
+    assert printed["requests"] == [{"dag": "burn_in", "times": 1, "conf": {"nodes": ["n2"], "level": "l2"}}]
+    assert [choice["suite"] for choice in printed["choices"]] == ["", "L2"]
 
 
 def test_a_pool_without_proven_nodes_is_refused(bench: Bench, capsys: Captured) -> None:
