@@ -11,21 +11,22 @@ A soak of L4 or L5 is one task per node that starts a pod per segment. So the pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from airflow.sdk import DAG, BaseOperator, Context, Param, TriggerRule, chain
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk import DAG, Context, Param, TriggerRule, chain
 
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import onboarding_stages
 from nodeworthy.tasks.bring_up import PARAMS, RETRIES, judged_groups, mapped_group
 from nodeworthy.tasks.next_wave import NextWave
-from nodeworthy.tasks.steps import NODE_LABEL, for_a_node, lease_of, receipt, say_reason, sentences
-from nodeworthy.tasks.wave import JudgeWave, OpenWave, wave_of
+from nodeworthy.tasks.steps import NODE_LABEL
+from nodeworthy.tasks.wave import FinishNode, Gate, JudgeWave, OpenWave
 
 if TYPE_CHECKING:
-    from nodeworthy.lifecycle.records import NodeRecord
+    from nodeworthy.lifecycle.records import Lease, NodeRecord
     from nodeworthy.ports import Work
+    from nodeworthy.procedures.finish import End
 
 BURN_IN_PARAMS = {
     **PARAMS,
@@ -100,55 +101,25 @@ class JudgeSoak(JudgeWave):
         return soaked(record, _level(context), work) is not None
 
 
-class FinishSoak(BaseOperator):
+class FinishSoak(FinishNode):
     """The last square of a node: green when its soak passed; its lease is given back, its episode ends at standby."""
 
-    template_fields = ("node",)
-
-    def __init__(self, *, node: str, **kwargs: Any) -> None:
-        super().__init__(**for_a_node(kwargs))
-        self.node = node
-
-    def execute(self, context: Context) -> Any:
-        """Say what the soak proved, or turn red with the reason why not."""
+    def end(self, take_lease: Callable[[], Lease], record: NodeRecord, work: Work, context: Context) -> End:
+        """Say what the soak proved."""
         from nodeworthy.procedures.finish import finish_soak
-        from nodeworthy.wiring import wiring
 
-        with sentences():
-            work = wiring().work(self.log.info)
-            (record,) = work.ledger.nodes([self.node])
-            end = finish_soak(lambda: lease_of(self.node, work, context), record, work, _level(context))
-        self.log.info("%s", end.sentence)
-        if end.stopped_by_person:
-            raise AirflowSkipException(end.sentence)
-        if not end.reached:
-            raise AirflowFailException(end.sentence)
-        return receipt(self.node, "finish", end.sentence)
+        return finish_soak(take_lease, record, work, _level(context))
 
 
-class SoakGate(BaseOperator):
+class SoakGate(Gate):
     """Fails the run when the soak of any of its nodes granted nothing, so that it is visible and can be run again."""
 
-    def __init__(self, *, wave: str, **kwargs: Any) -> None:
-        super().__init__(on_failure_callback=say_reason, **kwargs)
-        self.wave = wave
-
-    def execute(self, context: Context) -> dict[str, Any]:
-        """Count from our own record who passed."""
-        from nodeworthy.procedures.finish import refused_by_person, where_it_stands
+    def passed(self, record: NodeRecord, work: Work, context: Context) -> bool:
+        """Tell whether the soak granted a qualification."""
         from nodeworthy.procedures.segments import soaked
-        from nodeworthy.wiring import wiring
 
-        with sentences():
-            work = wiring().work(self.log.info)
-            records = work.ledger.nodes(wave_of(context, self.wave))
-            stopped = [record for record in records if soaked(record, _level(context), work) is None]
-        for record in records:
-            self.log.info("%s", where_it_stands(record))
-        missing = [record.node.name for record in stopped if not refused_by_person(record)]
-        if missing:
-            raise AirflowFailException(
-                f"{len(missing)} of {len(records)} nodes did not pass {_level(context)}: {', '.join(missing)}. "
-                "Their reasons stand above and in their finish tasks; a new run with retry_of goes on with them."
-            )
-        return {"schema": 1, "passed": len(records) - len(stopped)}
+        return soaked(record, _level(context), work) is not None
+
+    def short_of(self, context: Context) -> str:
+        """Return what the missing nodes did not do."""
+        return f"did not pass {_level(context)}"

@@ -9,30 +9,22 @@ round in one validation, and plans the next. So there is, per node, one task ins
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import DAG, BaseOperator, Context, Param, TriggerRule, chain
-from airflow.sdk.exceptions import AirflowFailException
 
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import onboarding_stages
 from nodeworthy.tasks.bring_up import PARAMS, RETRIES
 from nodeworthy.tasks.next_wave import NextWave
-from nodeworthy.tasks.steps import (
-    NODE_LABEL,
-    for_a_node,
-    lease_of,
-    receipt,
-    run_of,
-    say_reason,
-    sentences,
-)
+from nodeworthy.tasks.steps import NODE_LABEL, lease_of, run_of, say_reason, sentences
 from nodeworthy.tasks.triggers import PodsTrigger
-from nodeworthy.tasks.wave import OpenWave, wave_of
+from nodeworthy.tasks.wave import FinishNode, Gate, OpenWave, wave_of
 
 if TYPE_CHECKING:
-    from nodeworthy.lifecycle.records import NodeRecord
+    from nodeworthy.lifecycle.records import Lease, NodeRecord
     from nodeworthy.ports import Work
     from nodeworthy.procedures.finish import End
     from nodeworthy.procedures.outcome import Done, Waiting
@@ -126,56 +118,25 @@ class ScreenNodes(BaseOperator):
         return screen(Court(run_of(context), suite, records, leases, work, made.pods), made.judging())
 
 
-class FinishScreened(BaseOperator):
+class FinishScreened(FinishNode):
     """The last square of a node: green when it passed with its partners; its lease is given back."""
 
-    template_fields = ("node",)
-
-    def __init__(self, *, node: str, **kwargs: Any) -> None:
-        super().__init__(**for_a_node(kwargs))
-        self.node = node
-
-    def execute(self, context: Context) -> Any:
-        """Say what was measured with whom, or turn red with the reason."""
+    def end(self, take_lease: Callable[[], Lease], record: NodeRecord, work: Work, context: Context) -> End:
+        """Say what was measured with whom."""
         from nodeworthy.procedures.finish import finish_screened
-        from nodeworthy.wiring import wiring
 
-        with sentences():
-            work = wiring().work(self.log.info)
-            (record,) = work.ledger.nodes([self.node])
-            end = finish_screened(lambda: lease_of(self.node, work, context), record, work, _suite(context))
-        self.log.info("%s", end.sentence)
-        if not end.reached:
-            raise AirflowFailException(end.sentence)
-        return receipt(self.node, "finish", end.sentence)
+        return finish_screened(take_lease, record, work, _suite(context))
 
 
-class ScreenGate(BaseOperator):
+class ScreenGate(Gate):
     """Fails the run when any node did not pass with its partners."""
 
-    def __init__(self, *, wave: str, **kwargs: Any) -> None:
-        super().__init__(on_failure_callback=say_reason, **kwargs)
-        self.wave = wave
-
-    def execute(self, context: Context) -> dict[str, Any]:
-        """Count from our own record who passed."""
-        from nodeworthy.wiring import wiring
-
-        with sentences():
-            work = wiring().work(self.log.info)
-            records = work.ledger.nodes(wave_of(context, self.wave))
-            ends = {record.node.name: self._end(record, work, context) for record in records}
-        for end in ends.values():
-            self.log.info("%s", end.sentence)
-        missing = [name for name, end in ends.items() if not end.reached]
-        if missing:
-            raise AirflowFailException(
-                f"{len(missing)} of {len(records)} nodes did not pass {_suite(context)}: {', '.join(missing)}. "
-                "Their reasons stand above and in their finish tasks."
-            )
-        return {"schema": 1, "passed": len(records)}
-
-    def _end(self, record: NodeRecord, work: Work, context: Context) -> End:
+    def passed(self, record: NodeRecord, work: Work, context: Context) -> bool:
+        """Tell whether the newest group test of the suite let the node pass."""
         from nodeworthy.procedures.finish import screened
 
-        return screened(record, work, _suite(context))
+        return screened(record, work, _suite(context)).reached
+
+    def short_of(self, context: Context) -> str:
+        """Return what the missing nodes did not do."""
+        return f"did not pass {_suite(context)}"

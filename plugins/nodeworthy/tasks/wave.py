@@ -6,7 +6,7 @@ last square that is green or red.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, Context
@@ -16,8 +16,9 @@ from nodeworthy.tasks.next_wave import LATER
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, require_trigger, run_of, say_reason, sentences
 
 if TYPE_CHECKING:
-    from nodeworthy.lifecycle.records import NodeRecord
+    from nodeworthy.lifecycle.records import Lease, NodeRecord
     from nodeworthy.ports import Work
+    from nodeworthy.procedures.finish import End
 
 
 def wave_of(context: Context, wave: str) -> list[str]:
@@ -121,7 +122,10 @@ class JudgeWave(BaseOperator):
 
 
 class FinishNode(BaseOperator):
-    """The last square of a node: it enters standby, or turns red with the reason why not."""
+    """The last square of a node: it enters standby, or turns red with the reason why not.
+
+    Other procedures end a node in another way: they say how in `end`.
+    """
 
     template_fields = ("node",)
 
@@ -130,14 +134,13 @@ class FinishNode(BaseOperator):
         self.node = node
 
     def execute(self, context: Context) -> Any:
-        """Advance the node if all is proven, give its lease back, and say where it stands."""
-        from nodeworthy.procedures.finish import finish
+        """End the node's part in this run, give its lease back, and say where it stands."""
         from nodeworthy.wiring import wiring
 
         with sentences():
             work = wiring().work(self.log.info)
             (record,) = work.ledger.nodes([self.node])
-            end = finish(lambda: lease_of(self.node, work, context), record, work)
+            end = self.end(lambda: lease_of(self.node, work, context), record, work, context)
         self.log.info("%s", end.sentence)
         if end.stopped_by_person:
             raise AirflowSkipException(end.sentence)
@@ -145,11 +148,17 @@ class FinishNode(BaseOperator):
             raise AirflowFailException(end.sentence)
         return receipt(self.node, "finish", end.sentence)
 
+    def end(self, take_lease: Callable[[], Lease], record: NodeRecord, work: Work, context: Context) -> End:
+        """Let the node enter standby if all is proven."""
+        from nodeworthy.procedures.finish import finish
+
+        return finish(take_lease, record, work)
+
 
 class Gate(BaseOperator):
     """Fails the run when any of its nodes did not arrive, unless a person said no to it.
 
-    A failed run is visible and can be reprocessed.
+    A failed run is visible and can be reprocessed. What counts as arrived is `passed`, by our own record.
     """
 
     def __init__(self, *, wave: str, **kwargs: Any) -> None:
@@ -158,23 +167,32 @@ class Gate(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Count from our own record who arrived."""
-        from nodeworthy.procedures.finish import arrived, refused_by_person, where_it_stands
+        from nodeworthy.procedures.finish import refused_by_person, where_it_stands
         from nodeworthy.wiring import wiring
 
-        names = wave_of(context, self.wave)
         with sentences():
             work = wiring().work(self.log.info)
-            records = work.ledger.nodes(names)
-        stopped = [record for record in records if not arrived(record, work)]
-        missing = [record for record in stopped if not refused_by_person(record)]
+            records = work.ledger.nodes(wave_of(context, self.wave))
+            stopped = [record for record in records if not self.passed(record, work, context)]
         for record in records:
             self.log.info("%s", where_it_stands(record))
+        missing = [record.node.name for record in stopped if not refused_by_person(record)]
         if missing:
             raise AirflowFailException(
-                f"{len(missing)} of {len(records)} nodes did not arrive: {', '.join(r.node.name for r in missing)}. "
+                f"{len(missing)} of {len(records)} nodes {self.short_of(context)}: {', '.join(missing)}. "
                 "Their reasons stand above and in their finish tasks; a new run with retry_of goes on with them."
             )
         return {"schema": 1, "arrived": len(records) - len(stopped)}
+
+    def passed(self, record: NodeRecord, work: Work, context: Context) -> bool:
+        """Tell whether the node is where the run was to bring it."""
+        from nodeworthy.procedures.finish import arrived
+
+        return arrived(record, work)
+
+    def short_of(self, context: Context) -> str:
+        """Return what the missing nodes did not do."""
+        return "did not arrive"
 
 
 class NamedNodes(BaseOperator):
