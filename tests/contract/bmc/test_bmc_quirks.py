@@ -96,7 +96,8 @@ def test_a_vanished_task_is_unclear_and_not_running(lab: ServedLab) -> None:
     with lab_directory().open(node, H100) as bmc:
         item = next(item for item in bmc.firmware() if item.id == "HostBIOS_0")
         task = bmc.start_update(item, "http://firmware.lab/HostBIOS_0/9.9.bin", effect_id="fx-1")
-        lab.advance(minutes=30)
+    lab.advance(minutes=30)
+    with lab_directory().open(node, H100) as bmc:
         state = bmc.update_state(task)
     assert (state.running, state.succeeded, state.unclear) == (False, False, True)
 

@@ -259,7 +259,7 @@ def test_what_a_valid_qualification_rests_on_is_needed(bench: Bench) -> None:
     bench.clock.pass_(timedelta(days=2))
     assert bench.ledger.needed_episodes() == frozenset()
     assert bench.ledger.closed_episodes(timedelta(days=32)) == {}
-    closed = {("N1", lease.episode): Closed(timedelta(days=31), "other")}
+    closed = {("N1", lease.episode): Closed(timedelta(days=31), "pass")}
     assert bench.ledger.closed_episodes(timedelta(days=30)) == closed
 
 

@@ -12,5 +12,5 @@ def test_each_suite_has_a_line_with_its_cost(capsys: pytest.CaptureFixture[str])
     lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
     assert {"l0", "l1", "l2", "l3", "l4", "l5", "m1", "m2", "m3"} <= set(lines)
     assert lines["l4"][2:4] == ["12", "1"]
-    assert lines["m1"][1:6] == ["3", "1", "2-2", "3.0", "min"]
+    assert lines["m1"][1:6] == ["4", "1", "2-2", "3.0", "min"]
     assert "0.40," in lines["m1"]
