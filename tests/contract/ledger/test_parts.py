@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from nodeworthy.evidence.history import Figures
+from nodeworthy.evidence.history import Figure, Figures
 from nodeworthy.evidence.inventory import Component, ComponentKind, Inventory
 from nodeworthy.evidence.verdicts import Reason, Remark, Scope, Verdict
 
@@ -42,6 +42,24 @@ def test_faults_follow_a_part_from_node_to_node(bench: Bench) -> None:
     assert record.days["n1-0", "gpu"] == pytest.approx(20.0), "a part without faults makes the rate"
     assert record.now_in["S1", "gpu"] == "n2"
     assert record.days["N1", "node"] == pytest.approx(20.0)
+
+
+def test_a_part_that_no_inventory_names_is_known_since_it_was_measured(bench: Bench) -> None:
+    """The BMC tells other serials than the driver: each part's days count from its own first figure."""
+    reason = Reason(Verdict.FAIL, "below_reference", "gpu/3", "peer_bandwidth", "400", "380", "GB/s", "slow")
+    for serial, days in (("SMI-1", 30), ("SMI-2", 10), ("SMI-1", 0)):
+        lease = bench.take("n1", run=f"{serial}-{days}", kind="fault")
+        stored = result(lease, name=f"{serial}-{days}")
+        bench.ledger.record_result(lease, stored)
+        figure = Figure("nvlink.bandwidth", "gpu/3", serial, "peer_bandwidth", "median", "GB/s", "", 380.0)
+        read = Figures(stored.bundle.sha256, "570", True, (figure,), {"gpu/3": serial})
+        found = replace(judgement(lease, Scope.HARDWARE, Verdict.FAIL, "slow."), reasons=(reason,))
+        bench.ledger.record_judgement(lease, found, None, [read])
+        bench.ledger.release(lease, close=True, reason="seen")
+        bench.clock.pass_(timedelta(days=days))
+    record = bench.ledger.part_record(YEAR)
+    assert record.days["SMI-1", "gpu"] == pytest.approx(40.0)
+    assert record.days["SMI-2", "gpu"] == pytest.approx(10.0)
 
 
 def test_a_renamed_node_keeps_its_faults(bench: Bench) -> None:
