@@ -26,9 +26,10 @@ Layer 3 of the judgement compares a node with a frozen reference of the same key
 | group tests | who spoils a collective over many nodes | screening |
 | selection | which node gets which suite within a budget of GPU-hours | selection |
 
-Similarity is measured here and judges no node yet: it needs the time of each iteration, and no tool of the suites prints
-that. The interval rates of gpu-burn will not do: in a public log of 500 s a T4's falls from 3392 to 3064 Gflop/s as it warms
-up, and an interval of many seconds averages a stall away. Recall of stalls below is that of the rule, not of a bring-up.
+Similarity is measured here and judges no node yet: it needs the time of each iteration, and no tool of the suites
+prints that. The interval rates of gpu-burn will not do: in a public log of 500 s a T4's falls from 3392 to 3064 Gflop/s
+as it warms up, and an interval of many seconds averages a stall away. Recall of stalls below is that of the rule, not
+of a bring-up.
 
 The rules' figures stand in `include/statistics/` and in each reference file's `rule`. All that follows was measured on
 made-up data with seeds: it says how good the rules are where noise and faults are as the corpus has them, and nothing
