@@ -23,7 +23,7 @@ from benchmarks.crash_actor import AFTER, BEFORE, TIMED, Actor
 from benchmarks.crash_books import WORDS, Books
 from benchmarks.crash_fleet import library, start
 from benchmarks.crash_life import Life
-from benchmarks.results import write
+from benchmarks.results import store, write
 
 KILLS_PER_FLEET = 500
 KILLS_PER_NODE = 50
@@ -114,8 +114,11 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def crash(kills: int, seed: int) -> dict[str, Any]:
-    """Kill at least so many processes, over as many fleets as it takes, or until anything is wrong; return the sum."""
+def crash(kills: int, seed: int, *, keep: bool = False) -> dict[str, Any]:
+    """Kill at least so many processes, over as many fleets as it takes, or until anything is wrong; return the sum.
+
+    With `keep` the sum so far is stored after each fleet: hours of kills are not lost with the last one.
+    """
     results: list[dict[str, Any]] = []
     while (done := sum(one["kills"] for one in results)) < kills:
         began = time.monotonic()
@@ -126,6 +129,8 @@ def crash(kills: int, seed: int) -> dict[str, Any]:
             sys.stderr.write(f"{told}: stopped\n")
             break
         sys.stderr.write(f"{told}, {time.monotonic() - began:.0f} s\n")
+        if keep:
+            store(merged(results), table(merged(results)))
     return merged(results)
 
 
@@ -136,6 +141,6 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="keep the dated result in benchmarks/results/")
     given = parser.parse_args(arguments)
-    result = crash(given.kills, given.seed)
+    result = crash(given.kills, given.seed, keep=given.write)
     write(result, table(result), keep=given.write)
     return 1 if result["sentences"] else 0

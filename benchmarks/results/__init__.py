@@ -13,10 +13,14 @@ HERE = Path(__file__).parent
 
 
 def write(result: dict[str, Any], text: str, *, keep: bool) -> None:
-    """Print a result, and with `keep` store it as `<benchmark>-<date>.md` and `.json`; the same day replaces it."""
+    """Print a result, and with `keep` store it."""
     sys.stdout.write(text)
-    if not keep:
-        return
+    if keep:
+        store(result, text)
+
+
+def store(result: dict[str, Any], text: str) -> None:
+    """Store a result as `<benchmark>-<date>.md` and `.json`; the same day replaces it."""
     date = datetime.now(UTC).date().isoformat()
     machine = {"date": date, "python": platform.python_version(), "machine": platform.machine()}
     stem = f"{result['benchmark']}-{date}"
