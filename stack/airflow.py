@@ -93,10 +93,15 @@ def migrate(layout: Layout, env: Mapping[str, str]) -> None:
         raise SystemExit(f"Airflow's database could not be migrated:\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
 
 
+API_SERVERS_OWN = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": "stack.database.API_CONNECT_ARGUMENTS"}
+
+
 def start(groups: Groups, env: Mapping[str, str]) -> None:
     """Start the four components, each in a process group of its own."""
     for component in COMPONENTS:
-        groups.start(component, [sys.executable, "-m", "airflow", component], environment=env, folder=REPOSITORY)
+        own = API_SERVERS_OWN if component == "api-server" else {}
+        command = [sys.executable, "-m", "airflow", component]
+        groups.start(component, command, environment={**env, **own}, folder=REPOSITORY)
 
 
 def wait_until_healthy(layout: Layout, groups: Groups) -> AirflowApi:

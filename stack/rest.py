@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 
 FINISHED = frozenset({"success", "failed"})
+TRIES = 3
 HANDS_SECONDS = 3.0
 """How long after a question a program answers it: no person is quicker, and Airflow parks the task in that time."""
 
@@ -51,11 +53,13 @@ class AirflowApi:
         return answer.status_code == httpx.codes.OK
 
     def trigger(self, dag: str, conf: Mapping[str, Any], *, run: str | None = None) -> str:
-        """Start a run and return its id."""
-        body: dict[str, Any] = {"logical_date": None, "conf": dict(conf)}
-        if run:
-            body["dag_run_id"] = run
-        return str(self.post(f"/dags/{dag}/dagRuns", body)["dag_run_id"])
+        """Start a run and return its id. The id is ours, so that a request that is sent again starts nothing twice."""
+        name = run or f"manual__{datetime.now(tz=UTC).isoformat()}"
+        body = {"logical_date": None, "conf": dict(conf), "dag_run_id": name}
+        answer = self._send("POST", f"/dags/{dag}/dagRuns", json=body)
+        if answer.status_code != httpx.codes.CONFLICT or run:
+            _checked(answer)
+        return name
 
     def run_state(self, dag: str, run: str) -> str:
         """Return the state of a run."""
@@ -117,9 +121,7 @@ class AirflowApi:
         return f"{self.url}/dags/{dag}/runs/{run}"
 
     def _call(self, method: str, path: str, **arguments: Any) -> Any:
-        answer = self._send(method, path, **arguments)
-        if answer.is_error:
-            raise RuntimeError(f"{method} {path} was answered {answer.status_code}: {answer.text[:500]}")
+        answer = _checked(self._send(method, path, **arguments))
         return answer.json() if answer.content else None
 
     @property
@@ -132,8 +134,21 @@ class AirflowApi:
         return self._token
 
     def _send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        """Send a request; once more when the server gave up waiting for its database, having done nothing."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return self._client.request(method, f"/api/v2{path}", headers=headers, **arguments)
+        for _ in range(TRIES):
+            answer = self._client.request(method, f"/api/v2{path}", headers=headers, **arguments)
+            if answer.status_code != httpx.codes.INTERNAL_SERVER_ERROR:
+                break
+            time.sleep(1.0)
+        return answer
+
+
+def _checked(answer: httpx.Response) -> httpx.Response:
+    if answer.is_error:
+        asked = f"{answer.request.method} {answer.request.url.path}"
+        raise RuntimeError(f"{asked} was answered {answer.status_code}: {answer.text[:500]}")
+    return answer
 
 
 _HEALTH_PARTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
