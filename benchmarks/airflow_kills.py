@@ -11,12 +11,15 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from benchmarks.results import write
+from benchmarks.results import store, write
 from stack.services import Stack
 from tests.end_to_end.blows import ONCE, blows, done
 from tests.end_to_end.conftest import QUICK_LOSS, SPEED
@@ -38,47 +41,59 @@ WRONG = (
 )
 
 
-def strike(*, kills: int, seed: int) -> dict[str, Any]:
-    """Strike wave after wave until so many processes were killed; return what was counted."""
+def strike(*, kills: int, seed: int, abreast: int = 1, keep: bool = False) -> dict[str, Any]:
+    """Strike wave after wave, some abreast, until so many processes were killed; return what was counted.
+
+    With `keep` the sum so far is stored after each round.
+    """
     waves = -(-kills // HITS_PER_WAVE)
     wrong: Counter[str] = Counter()
     hits: list[Blow] = []
     with tempfile.TemporaryDirectory(prefix="nodeworthy-kills-") as folder:
         stack = Stack(Path(folder), NODEWORTHY_INCLUDE=str(short_include(Path(folder) / "include")), **QUICK_LOSS)
         try:
-            running = Running(stack, stack.up(fleet=str(_fleet(Path(folder), waves)), speed=SPEED))
-            for wave in range(waves):
-                hits += _one_wave(running, wave, seed, wrong)
-                sys.stderr.write(f"wave {wave + 1}: {len(hits)} killed so far, {sum(wrong.values())} wrong\n")
+            stack.up(fleet=str(_fleet(Path(folder), waves)), speed=SPEED)
+            for first in range(0, waves, abreast):
+                with ThreadPoolExecutor(abreast) as hands:
+                    for found in hands.map(partial(_one_wave, stack, seed), range(first, min(first + abreast, waves))):
+                        hits += found[0]
+                        wrong.update(found[1])
+                sys.stderr.write(f"{first + abreast} waves: {len(hits)} killed so far, {sum(wrong.values())} wrong\n")
+                if keep:
+                    store(_result(seed, hits, wrong), table(_result(seed, hits, wrong)))
                 if len(hits) >= kills or any(wrong.values()):
                     break
             wrong[WRONG[5]] += not _audit_holds(stack)
         finally:
             stack.down()
-    struck = Counter(blow.step for blow in hits)
+    return _result(seed, hits, wrong)
+
+
+def _result(seed: int, hits: Sequence[Blow], wrong: Counter[str]) -> dict[str, Any]:
     return {
         "benchmark": "airflow_kills",
         "seed": seed,
         "kills": len(hits),
         "with_the_executors_worker": sum(blow.with_worker for blow in hits),
-        "struck": dict(sorted(struck.items())),
+        "struck": dict(sorted(Counter(blow.step for blow in hits).items())),
         "wrong": {word: wrong[word] for word in WRONG},
     }
 
 
-def _one_wave(running: Running, wave: int, seed: int, wrong: Counter[str]) -> list[Blow]:
+def _one_wave(stack: Stack, seed: int, wave: int) -> tuple[list[Blow], Counter[str]]:
+    running = Running(stack, stack.api())
     nodes = [_name(wave, number) for number in range(WAVE)]
     run = running.trigger(nodes=nodes)
     killer = Killer(running, "bring_up", run, nodes, seed=seed * 1000 + wave)
     state, hits = killer.follow(blows(nodes), patience_seconds=PATIENCE_SECONDS)
-    wrong[WRONG[0]] += state != "success"
+    wrong: Counter[str] = Counter({WRONG[0]: state != "success"})
     for node, milestone in running.milestones(*nodes).items():
         rows = running.effects(node=node)
         wrong[WRONG[1]] += milestone != "standby"
         wrong[WRONG[2]] += done(rows) != ONCE
         wrong[WRONG[3]] += not counted_once(rows)
         wrong[WRONG[4]] += any(row["kind"] == "customer-pod-scheduled" for row in rows)
-    return hits
+    return hits, wrong
 
 
 def _audit_holds(stack: Stack) -> bool:
@@ -130,8 +145,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks airflow_kills", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--abreast", type=int, default=1, help="how many waves are struck at a time")
     parser.add_argument("--write", action="store_true", help="keep the dated result in benchmarks/results/")
     given = parser.parse_args(arguments)
-    result = strike(kills=given.kills, seed=given.seed)
+    result = strike(kills=given.kills, seed=given.seed, abreast=given.abreast, keep=given.write)
     write(result, table(result), keep=given.write)
     return int(any(result["wrong"].values()) or result["kills"] < given.kills)
