@@ -58,12 +58,12 @@ def strike(*, kills: int, seed: int, abreast: int = 1, keep: bool = False) -> di
                     for found in hands.map(partial(_one_wave, stack, seed), range(first, min(first + abreast, waves))):
                         hits += found[0]
                         wrong.update(found[1])
+                wrong[WRONG[5]] += not _audit_holds(stack)
                 sys.stderr.write(f"{first + abreast} waves: {len(hits)} killed so far, {sum(wrong.values())} wrong\n")
                 if keep:
                     store(_result(seed, hits, wrong), table(_result(seed, hits, wrong)))
                 if len(hits) >= kills or any(wrong.values()):
                     break
-            wrong[WRONG[5]] += not _audit_holds(stack)
         finally:
             stack.down()
     return _result(seed, hits, wrong)
