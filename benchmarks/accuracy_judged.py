@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -136,8 +135,3 @@ def _named(parameters: Parameters, judgement: Judgement) -> Finding:
             component = WHOLE_NODE if first.component == "node" else int(first.component.removeprefix("gpu/"))
             return Finding(component, family.name, family.columns[family.metrics.index(first.metric)])
     return Finding(WHOLE_NODE, "", -1)
-
-
-def counted_as_bad(of_bad_data: dict[str, int], words: Sequence[str] = ("fail", "fail-config", "pass")) -> int:
-    """Return how many results of bad data were taken for a bad node, or for a good one."""
-    return sum(count for said, count in of_bad_data.items() if said.partition(": ")[2] in words)

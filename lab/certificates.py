@@ -36,10 +36,6 @@ class Certificates:
         self.server_certificate.write_bytes(certificate)
         write_private(self.server_key, key)
 
-    def issue_client(self, common_name: str, organizations: Sequence[str] = ()) -> tuple[bytes, bytes]:
-        """A client certificate and its key, both PEM; organisations become Kubernetes groups."""
-        return self._issue(_name(common_name, organizations), ExtendedKeyUsageOID.CLIENT_AUTH, None)
-
     def _authority(self) -> x509.Certificate:
         subject = _name("nodeworthy-lab-ca")
         usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)

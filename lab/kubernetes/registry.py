@@ -16,7 +16,6 @@ from datetime import UTC, datetime, timedelta
 from lab.kubernetes import errors, ownership
 from lab.kubernetes.custom import check_custom, fill_defaults, prune_custom
 from lab.kubernetes.defaults import apply_defaults
-from lab.kubernetes.errors import ApiError
 from lab.kubernetes.resources import Catalogue, Json, Resource
 from lab.kubernetes.schema import TypeMismatch, prune
 from lab.kubernetes.store import Store
@@ -316,7 +315,3 @@ class Registry:
         given = body.get("gracePeriodSeconds")
         seconds = obj["spec"].get("terminationGracePeriodSeconds", 30) if given is None else given
         return max(int(seconds), 0)
-
-    def refuse_missing(self, resource: Resource, name: str) -> ApiError:
-        """NotFound, for callers that looked themselves."""
-        return errors.not_found(resource, name)

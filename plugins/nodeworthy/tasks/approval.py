@@ -11,13 +11,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import Context, ExceptionRetryPolicy, Param, RetryAction, RetryRule
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
     from nodeworthy.lifecycle.approvals import Decision
@@ -114,15 +114,6 @@ class NodeApproval(HITLOperator):
         if isinstance(outcome, NotYet):
             raise AskAgain(outcome.sentence)
         return self._follow(outcome)
-
-    def defer(self, *, trigger: Any, **how: Any) -> NoReturn:
-        """Wait for an answer as the human-in-the-loop operator does, with the run's leases kept alive."""
-        from airflow.sdk import get_current_context
-
-        from nodeworthy.tasks.approval_trigger import HeldHITLTrigger
-
-        super().defer(trigger=HeldHITLTrigger.around(trigger, holder=run_of(get_current_context())), **how)
-        raise AssertionError("defer raises")
 
     def _asking(self, context: Context) -> Asking:
         from nodeworthy.procedures.ask import Asking

@@ -7,12 +7,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
-from uuid import UUID
 
 from airflow.providers.cncf.kubernetes.triggers.pod import KubernetesPodTrigger
-from airflow.providers.standard.triggers.hitl import HITLTrigger
 from airflow.triggers.base import BaseTrigger, TriggerEvent
-from nodeworthy.tasks.approval_trigger import HeldHITLTrigger
 from nodeworthy.tasks.pod_trigger import WatchedPodTrigger
 from nodeworthy.tasks.triggers import ReadyTrigger
 
@@ -56,20 +53,6 @@ def test_a_watched_pod_trigger_waits_for_the_same_pod() -> None:
     assert arguments == {**own.serialize()[1], "node": "n1", "lost_after_seconds": 30.0, "holder": "bring_up/1"}
     again = restored(watched)
     assert (again.node, again.pod_name, again.poll_interval) == ("n1", "p", 7.0)
-
-
-def test_a_trigger_that_waits_for_a_person_asks_the_same() -> None:
-    """The request is the operator's own, and the run whose leases it keeps alive is added."""
-    reason = {"value": "", "description": "Why.", "schema": {"type": "string"}}
-    own = HITLTrigger(
-        ti_id=UUID(int=7), options=["Approve", "Refuse"], params={"reason": dict(reason)}, timeout_datetime=None
-    )
-    held = HeldHITLTrigger.around(own, holder="bring_up/1")
-    path, arguments = held.serialize()
-    assert path == "nodeworthy.tasks.approval_trigger.HeldHITLTrigger"
-    assert arguments == {**own.serialize()[1], "holder": "bring_up/1"}
-    again = restored(held)
-    assert (again.holder, again.options, again.params["reason"]) == ("bring_up/1", ["Approve", "Refuse"], "")
 
 
 def test_a_watched_pod_trigger_hands_on_what_the_pod_operators_own_says() -> None:
