@@ -22,6 +22,8 @@ QUICK_LOSS = {
     # A killed worker is noticed in seconds instead of a minute.
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "15",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "2",
+    # Most of a wave that is struck in every step would be waiting for the next try.
+    "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "2",
 }
 
 

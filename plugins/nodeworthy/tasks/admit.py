@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from airflow.sdk import DAG, Param, TriggerRule, task_group
 
 from nodeworthy.tasks.approval import AdmissionApproval
 from nodeworthy.tasks.procedure import ProcedureOperator
+from nodeworthy.tasks.steps import RETRIES
 from nodeworthy.tasks.wave import NamedNodes
 
 PARAMS = {
@@ -33,7 +32,7 @@ def admit_dag() -> DAG:
         catchup=False,
         params=PARAMS,
         tags=["service"],
-        default_args={"retries": 2, "retry_delay": timedelta(seconds=10)},
+        default_args=RETRIES,
     ) as dag:
         named = NamedNodes(task_id="nodes", trigger_rule=TriggerRule.ALL_SUCCESS)
 

@@ -14,9 +14,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
-from airflow.sdk import Context, ExceptionRetryPolicy, Param, RetryAction, RetryRule
-from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+from airflow.sdk import Context, Param
+from airflow.sdk.exceptions import AirflowSkipException
 
+from nodeworthy.errors import Transient
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
@@ -36,14 +37,9 @@ AT_ONCE = timedelta(seconds=1)
 IN_SERVICE = "in_service"
 
 
-class AskAgain(AirflowException):
-    """The answer decided nothing: a fresh request follows at once."""
-
-
-def again() -> dict[str, Any]:
-    """Return the arguments of an operator that may ask anew."""
-    at_once = RetryRule(exception=AskAgain, action=RetryAction.RETRY, retry_delay=AT_ONCE)
-    return {"retries": TRIES, "retry_policy": ExceptionRetryPolicy(rules=[at_once])}
+def ask_again(sentence: str) -> Transient:
+    """Return the error of an answer that decided nothing: a fresh request follows at once."""
+    return Transient(sentence, AT_ONCE)
 
 
 class NodeApproval(HITLOperator):
@@ -58,7 +54,7 @@ class NodeApproval(HITLOperator):
             subject="Approve what is planned for this node",
             options=[APPROVE, REFUSE],
             params={REASON: Param("", type="string", title="Reason", description="Why.", source="task")},
-            **for_a_node({**kwargs, **again()}),
+            **for_a_node({**kwargs, "retries": TRIES}),
         )
         self.node = node
         self.begins = begins
@@ -111,8 +107,8 @@ class NodeApproval(HITLOperator):
             outcome = take_answer(asking, given(answered))
             if not isinstance(outcome, NotYet) and not outcome.approved:
                 stop(asking, outcome)
-        if isinstance(outcome, NotYet):
-            raise AskAgain(outcome.sentence)
+            if isinstance(outcome, NotYet):
+                raise ask_again(outcome.sentence)
         return self._follow(outcome)
 
     def _asking(self, context: Context) -> Asking:

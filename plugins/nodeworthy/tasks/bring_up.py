@@ -13,7 +13,6 @@ A request that is larger than one wave goes on in a further run, which `next_wav
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import DAG, Param, TriggerRule, chain, task_group
@@ -25,10 +24,9 @@ from nodeworthy.tasks.approval import PlanApproval
 from nodeworthy.tasks.next_wave import NextWave
 from nodeworthy.tasks.pods import TestPodOperator
 from nodeworthy.tasks.procedure import ProcedureOperator
-from nodeworthy.tasks.steps import NODE_LABEL
+from nodeworthy.tasks.steps import NODE_LABEL, RETRIES
 from nodeworthy.tasks.wave import FinishNode, Gate, JudgeWave, OpenWave
 
-RETRIES = {"retries": 2, "retry_delay": timedelta(seconds=20)}
 FINISH = "finish"
 LEVEL = "{{ params.level }}"
 REQUIRED = "{{ params.approve_risky_steps }}"

@@ -18,9 +18,9 @@ from airflow.sdk import DAG, Context, Param, TriggerRule, chain
 
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import onboarding_stages
-from nodeworthy.tasks.bring_up import PARAMS, RETRIES, judged_groups, mapped_group
+from nodeworthy.tasks.bring_up import PARAMS, judged_groups, mapped_group
 from nodeworthy.tasks.next_wave import NextWave
-from nodeworthy.tasks.steps import NODE_LABEL
+from nodeworthy.tasks.steps import NODE_LABEL, RETRIES
 from nodeworthy.tasks.wave import FinishNode, Gate, JudgeWave, OpenWave
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from airflow.sdk import DAG, BaseOperator, Context, Param, TriggerRule, chain
 
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import onboarding_stages
-from nodeworthy.tasks.bring_up import PARAMS, RETRIES
+from nodeworthy.tasks.bring_up import PARAMS
 from nodeworthy.tasks.next_wave import NextWave
-from nodeworthy.tasks.steps import NODE_LABEL, lease_of, run_of, say_reason, sentences
+from nodeworthy.tasks.steps import NODE_LABEL, RETRIES, lease_of, run_of, say_reason, sentences
 from nodeworthy.tasks.triggers import PodsTrigger
 from nodeworthy.tasks.wave import FinishNode, Gate, OpenWave, wave_of
 

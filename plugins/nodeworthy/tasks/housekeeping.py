@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import DAG, BaseOperator, Context, TriggerRule, chain
 from airflow.sdk.exceptions import AirflowFailException
 
-from nodeworthy.tasks.steps import run_of, say_reason, sentences
+from nodeworthy.tasks.steps import RETRIES, run_of, say_reason, sentences
 
 if TYPE_CHECKING:
     from nodeworthy.procedures.upkeep import House
@@ -71,8 +71,7 @@ def housekeeping_dag() -> DAG:
         dagrun_timeout=LONGEST,
         tags=["safety"],
         default_args={
-            "retries": 2,
-            "retry_delay": timedelta(seconds=10),
+            **RETRIES,
             "execution_timeout": LONGEST,
             "trigger_rule": TriggerRule.ALL_DONE,
         },

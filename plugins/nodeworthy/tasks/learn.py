@@ -6,7 +6,6 @@ may mark a task a success.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,8 +15,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.roles import Permission
-from nodeworthy.tasks.approval import APPROVE, REASON, REFUSE, AskAgain, again, given
-from nodeworthy.tasks.steps import require_trigger, run_of, say_reason, sentences
+from nodeworthy.tasks.approval import APPROVE, REASON, REFUSE, TRIES, ask_again, given
+from nodeworthy.tasks.steps import RETRIES, require_trigger, run_of, say_reason, sentences
 
 PROPOSE = "propose"
 EVIDENCE = "/nodeworthy/evidence"
@@ -44,7 +43,7 @@ def learn_baselines_dag() -> DAG:
         max_active_runs=1,
         params=PARAMS,
         tags=["judgement"],
-        default_args={"retries": 2, "retry_delay": timedelta(seconds=20), "on_failure_callback": say_reason},
+        default_args={**RETRIES, "on_failure_callback": say_reason},
     ) as dag:
         propose = ProposeBaselines(task_id=PROPOSE)
         approve = BaselineApproval(task_id="approve", proposal=propose.task_id)
@@ -90,7 +89,7 @@ class BaselineApproval(HITLOperator):
             subject="Put these baselines in force",
             options=[APPROVE, REFUSE],
             params={REASON: Param("", type="string", title="Reason", description="Why.", source="task")},
-            **{**kwargs, **again()},
+            **{**kwargs, "retries": TRIES},
         )
         self.proposal = proposal
 
@@ -114,12 +113,14 @@ class BaselineApproval(HITLOperator):
         answered = super().execute_complete(context, event)
         proposed = _proposed(context, self.proposal)
         said = given(answered)
-        try:
-            may = Permission.CHANGE_POLICY
-            who = wiring().library.roles().require(may, said.user_id, said.name).name
-        except Refused as refusal:
-            raise AskAgain(f"The answer '{said.answer}' of {said.name} does not count: {refusal.sentence}") from None
         with sentences():
+            try:
+                may = Permission.CHANGE_POLICY
+                who = wiring().library.roles().require(may, said.user_id, said.name).name
+            except Refused as refusal:
+                raise ask_again(
+                    f"The answer '{said.answer}' of {said.name} does not count: {refusal.sentence}"
+                ) from refusal
             wiring().book.answer_baselines(
                 proposed["sku"], proposed["number"], who=who, answer=said.answer, why=said.why
             )

@@ -2,7 +2,7 @@
 
 Procedures raise errors that say what to do next; Airflow knows "try again" and "do not". This is the one border:
 
-    Transient                       an ordinary failure: Airflow tries again
+    Transient                       an ordinary failure: Airflow tries again when the error says that it is worth it
     Refused, Permanent,             AirflowFailException: no retry, the task turns red,
     OutcomeUnknown                  and its last log line is the sentence for the operator
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from airflow.sdk import Context
+from airflow.sdk import Context, RetryDecision, RetryPolicy
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from nodeworthy.errors import NodeworthyError, Transient
@@ -26,6 +26,21 @@ NODE_LABEL = "{{ task.node }}"
 """`map_index_template` of every mapped task: a square is a node."""
 
 log = logging.getLogger("nodeworthy")
+
+
+class WhenWorthIt(RetryPolicy):
+    """Tries again when our error says that it is worth it; another failure waits as long as Airflow is set to."""
+
+    def evaluate(
+        self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None
+    ) -> RetryDecision:
+        """Return the delay that a `Transient` behind the failure names, else Airflow's own."""
+        cause = exception.__cause__
+        return RetryDecision.retry(cause.retry_after) if isinstance(cause, Transient) else RetryDecision.default()
+
+
+RETRIES: dict[str, Any] = {"retries": 2, "retry_policy": WhenWorthIt()}
+"""What the `default_args` of all our DAGs hold. Airflow's own delay is the setting `core.default_task_retry_delay`."""
 
 
 def run_of(context: Context) -> str:

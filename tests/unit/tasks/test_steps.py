@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from airflow.sdk import RetryAction
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from nodeworthy.errors import NodeworthyError, OutcomeUnknown, Permanent, Refused, Transient
-from nodeworthy.tasks.steps import NODE_LABEL, for_a_node, receipt, say_reason, sentences
+from nodeworthy.tasks.steps import NODE_LABEL, RETRIES, for_a_node, receipt, say_reason, sentences
 
 SENTENCE = "The BMC of n1 was asked for its power and said nothing: check its cable."
 
@@ -25,6 +28,19 @@ def test_what_may_pass_is_tried_again() -> None:
         raise Transient(SENTENCE)
     assert str(raised.value) == SENTENCE
     assert not isinstance(raised.value, AirflowFailException)
+
+
+def test_the_next_try_comes_when_the_error_says_that_it_is_worth_it() -> None:
+    """A BMC that asks for a minute gets it: the error's own delay counts, not the DAG's."""
+    with pytest.raises(AirflowException) as raised, sentences():
+        raise Transient(SENTENCE, timedelta(seconds=60))
+    decision = RETRIES["retry_policy"].evaluate(raised.value, 1, 2)
+    assert (decision.action, decision.retry_delay) == (RetryAction.RETRY, timedelta(seconds=60))
+
+
+def test_a_failure_that_says_nothing_waits_as_airflow_is_set() -> None:
+    """A bug, or a worker that was told to end, is tried again after Airflow's own delay."""
+    assert RETRIES["retry_policy"].evaluate(ZeroDivisionError(), 1, 2).action is RetryAction.DEFAULT
 
 
 def test_an_error_of_nobodys_making_stays_what_it_is() -> None:

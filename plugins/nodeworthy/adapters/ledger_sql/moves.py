@@ -14,7 +14,7 @@ from nodeworthy.adapters.ledger_sql.chain import link
 from nodeworthy.adapters.ledger_sql.judgements import Judgements
 from nodeworthy.adapters.ledger_sql.outbox import Outbox
 from nodeworthy.adapters.ledger_sql.schema_upkeep import outbox
-from nodeworthy.adapters.ledger_sql.store import AUDIT_COLUMNS, Row
+from nodeworthy.adapters.ledger_sql.store import AUDIT_COLUMNS, SOON, Row
 from nodeworthy.adapters.ledger_sql.together import Together
 from nodeworthy.errors import Refused, Transient
 from nodeworthy.evidence.measurements import EvidenceReference
@@ -132,7 +132,7 @@ class Moves(Absences, Judgements, Outbox):
         state = {"to": moved.to, "at": now, "why": reason, "sequence": row["sequence"], "head": row["hash"]}
         known = {"of": node.serial, "version": node.row_version, "before": node.audit_sequence}
         if _MOVE.write(connection, rows, {**state, **known}) != 1:
-            raise Transient(f"{node.name} was changed by somebody else in between: try again.")
+            raise Transient(f"{node.name} was changed by somebody else in between: try again.", SOON)
         self._identify(connection, node.serial, facts)
         self._follow(connection, node, lease, (moved, reason))
 

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -37,6 +38,9 @@ _WRITING: Final = "nodeworthy_writing"
 
 RESTED_SECONDS: Final = 10.0
 """A connection that was not used for so long is asked whether it still lives before it is used again."""
+
+SOON: Final = timedelta(seconds=5)
+"""Writers that met are out of each other's way long before."""
 
 _nodes, _episodes, _leases = schema.nodes.c, schema.episodes.c, schema.leases.c
 
@@ -164,7 +168,7 @@ class Store:
         row = connection.execute(_LOCK, {"name": name}).first()
         if row is None:
             self._serial(connection, name)
-            raise Transient(f"{name} was renamed while it was read: try again.")
+            raise Transient(f"{name} was renamed while it was read: try again.", SOON)
         return row
 
     def _open_episode(self, connection: sa.Connection, serial: str) -> Row | None:
@@ -201,7 +205,7 @@ class Store:
             .values(row_version=node.row_version + 1, **values)
         )
         if changed.rowcount != 1:
-            raise Transient(f"{node.name} was changed by somebody else in between: try again.")
+            raise Transient(f"{node.name} was changed by somebody else in between: try again.", SOON)
 
     def _audit(self, connection: sa.Connection, serial: str, action: str, detail: Mapping[str, Any]) -> None:
         """Append one row to a locked node's chain, in the transaction of what it tells."""
@@ -216,7 +220,7 @@ def _sentences() -> Iterator[None]:
     try:
         yield
     except exc.IntegrityError as error:
-        raise Transient(f"Two writers met in the ledger ({_first_line(error)}): try again.") from error
+        raise Transient(f"Two writers met in the ledger ({_first_line(error)}): try again.", SOON) from error
     except exc.StatementError as error:
         raise _ours(error) from error
     except ValueError as error:
