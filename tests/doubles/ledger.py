@@ -280,10 +280,15 @@ class MemoryLedger:
         newest = self._requests.get(lease.episode)
         return newest if newest is not None and newest.end is End.OPEN else None
 
-    def expire_request(self, lease: Lease, plan_sha256: str) -> None:
-        """End it."""
-        self._fence(lease)
-        self._requests[lease.episode] = replace(self._requests[lease.episode], end=End.EXPIRED)
+    def expire_request(self, node: str, run: str) -> str:
+        """End it, and the run's lease."""
+        request = next(one for one in reversed(self._requests.values()) if (one.node, one.run) == (node, run))
+        if request.end is End.OPEN:
+            self._requests[request.episode] = replace(request, end=End.EXPIRED)
+        held = self._leases.get(node)
+        if held is not None and held.run == run:
+            self.release(held, close=request.closes, reason=request.unanswered)
+        return request.unanswered
 
     def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
         """Store an answer, and end the request that it decides."""

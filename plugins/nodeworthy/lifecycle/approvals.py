@@ -19,6 +19,8 @@ from nodeworthy.lifecycle.records import Answer
 POLICY: Final = "policy"
 APPROVE: Final = "approve"
 REFUSE: Final = "refuse"
+UNANSWERED: Final = "The request for approval expired"
+"""How the reason of a node begins whose request nobody answered in time."""
 
 
 class End(StrEnum):
@@ -30,11 +32,16 @@ class End(StrEnum):
     EXPIRED = "expired"
     REPLACED = "replaced"
     """The plan changed, or the episode's class was raised: another request stands in its place."""
+    WITHDRAWN = "withdrawn"
+    """The run that asked gave the node back or lost it: nobody would hear the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question about one node's plan. `answers` different people must approve; `may_answer` are their names."""
+    """A question about one node's plan. `answers` different people must approve; `may_answer` are their names.
+
+    `closes` says that a "no", and no answer at all, end the node's episode.
+    """
 
     node: str
     episode: int
@@ -47,6 +54,16 @@ class Request:
     asked_at: datetime
     expires_at: datetime
     end: End = End.OPEN
+    closes: bool = False
+
+    @property
+    def unanswered(self) -> str:
+        """The sentence for an operator when its time is over: what did not happen, and who asks again."""
+        again = "start admit again" if self.closes else "a new run with retry_of asks again"
+        return (
+            f"{UNANSWERED} at {self.expires_at:%Y-%m-%d %H:%M} UTC without an answer that decides, so nothing was done "
+            f"to {self.node}: {again}."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,8 @@ class Overdue:
     since: datetime
     holder: str
     """The run with a live lease on it; empty when nobody works on it."""
+    asked_until: datetime | None = None
+    """Until when a person's answer about it is waited for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,14 +139,20 @@ class Ledger(Protocol):
     def open_request(self, lease: Lease) -> Request | None:
         """Return the request of the episode that waits for an answer."""
 
-    def expire_request(self, lease: Lease, plan_sha256: str) -> None:
-        """End a plan's open request because its time is over. Idempotent."""
+    def expire_request(self, node: str, run: str) -> str:
+        """End what `run` asked about a node and nobody answered in time; return the sentence that says so. Idempotent.
+
+        The run's lease ends with that reason, and the episode where the request says so.
+        """
 
     def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
         """Store who answered a plan's approval request (`approve` or `refuse`), and end the request if that decides."""
 
     def refuse_answer(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
-        """Write down an answer that does not count, and why it does not."""
+        """Write down an answer that does not count, and why it does not. Asks for no live lease: it does nothing.
+
+        Without a plan it is about what the lease's run asked last.
+        """
 
     def answers(self, node: str, episode: int, plan_sha256: str = "") -> tuple[Answer, ...]:
         """Return the answers to exactly this plan, or of the whole episode, oldest first, without those voided."""

@@ -19,7 +19,7 @@ from nodeworthy.lifecycle.records import Answer, Lease
 from nodeworthy.lifecycle.roles import Person
 from nodeworthy.lifecycle.rows import Risk
 from nodeworthy.ports import Work
-from nodeworthy.procedures.finish import EXPIRED, REFUSED_BY_PERSON
+from nodeworthy.procedures.finish import REFUSED_BY_PERSON
 
 NOT_NEEDED = "no step of it needs approval"
 PAGES = "/nodeworthy"
@@ -142,16 +142,11 @@ def stop(asking: Asking, made: Decision) -> None:
     asking.work.ledger.release(asking.lease, close=asking.question.closes, reason=reason)
 
 
-def expire(asking: Asking) -> str:
-    """End the request whose time is over, give the lease back with that as its reason, and return the sentence."""
-    ledger, request = asking.work.ledger, asking.work.ledger.open_request(asking.lease)
-    when = f" at {request.expires_at:%Y-%m-%d %H:%M} UTC" if request else ""
-    again = "start admit again" if asking.question.closes else "a new run with retry_of asks again"
-    sentence = f"{EXPIRED}{when} without an answer that decides, so nothing was done to {asking.node.name}: {again}."
-    if request is not None:
-        ledger.expire_request(asking.lease, request.plan_sha256)
-    ledger.release(asking.lease, close=asking.question.closes, reason=sentence)
-    return sentence
+def unheard(lease: Lease, given: Given, work: Work, why: str) -> None:
+    """Write down an answer that came when its run had lost the node, so that no answer is ever lost."""
+    person = work.library.roles().person(given.user_id, given.name)
+    who = person.name if person else given.name
+    work.ledger.refuse_answer(lease, plan_sha256="", who=who, answer=given.answer, why=why)
 
 
 def _request(asking: Asking, rule: ApprovalRule) -> Request:
@@ -173,6 +168,7 @@ def _request(asking: Asking, rule: ApprovalRule) -> Request:
         run=asking.lease.run,
         asked_at=now,
         expires_at=now + rule.expiry,
+        closes=question.closes,
     )
 
 
@@ -184,7 +180,7 @@ def _why_not(asking: Asking, request: Request | None, person: Person | None, who
     if person not in asking.may_answer:
         return f"the rule `{asking.question.approval}` of pool {asking.node.pool} lets {names} answer."
     if request is None:
-        return "the request was withdrawn before, because the node's episode was raised or another took its place."
+        return "the request had ended before: its time was over, its node's episode was raised or its run gave it back."
     if request.plan_sha256 != asking.question.plan_sha256:
         return f"it is about plan {request.plan_sha256[:12]} and the plan has changed since."
     if request.expires_at <= asking.work.clock.now():

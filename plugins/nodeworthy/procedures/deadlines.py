@@ -1,8 +1,9 @@
 """Deadlines: a milestone's time that has run out ends in its defined next step, and never only in an alert.
 
 The next step is an event of the table, taken by signal: only from the very stay in the milestone that was overdue, so
-two runs never act twice, and never under a run that works on the node. What only a person can lead on, what needs an
-approval and what a guard refuses becomes a notice that says so.
+two runs never act twice, and never under a run that works on the node or while a person is asked about it, which has an
+end of its own. What only a person can lead on, what needs an approval and what a guard refuses becomes a notice that
+says so.
 """
 
 from __future__ import annotations
@@ -85,6 +86,11 @@ def _stands(one: Overdue, milestone: Milestone, policies: Mapping[str, Policy]) 
 def _lead_on(house: House, stands: str, who: tuple[Overdue, Milestone], kind: str) -> str:
     """Take the next step; return what a person must know instead, empty when it was taken."""
     one, milestone = who
+    if one.asked_until is not None:
+        return (
+            f"{stands}, and waits for a person until {one.asked_until:%Y-%m-%d %H:%M} UTC: answer the request about it "
+            "(Required Actions, or nodeworthy approve)."
+        )
     if milestone.at_deadline == TELL_OPERATOR:
         holder = f"{one.holder} works on it" if one.holder else "nobody works on it"
         return f"{stands}, and {holder}: look at its last run, then run it again, repair it or retire it."

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nodeworthy.evidence.verdicts import Verdict
+from nodeworthy.lifecycle.approvals import UNANSWERED
 from nodeworthy.lifecycle.records import Lease, NodeRecord
 from nodeworthy.ports import Work
 from nodeworthy.procedures.projection import show
@@ -13,7 +14,6 @@ from nodeworthy.procedures.segments import soaked
 
 DESTINATION = "standby"
 REFUSED_BY_PERSON = "The plan was refused"
-EXPIRED = "The request for approval expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def arrived(record: NodeRecord, work: Work) -> bool:
 
 def refused_by_person(record: NodeRecord) -> bool:
     """Tell whether a person said no to the node's plan, or nobody answered in time: no failure of the node."""
-    return record.reason.startswith((REFUSED_BY_PERSON, EXPIRED))
+    return record.reason.startswith((REFUSED_BY_PERSON, UNANSWERED))
 
 
 def where_it_stands(record: NodeRecord) -> str:

@@ -41,8 +41,11 @@ class Upkeep(Protocol):
     def overdue(self, limits: Sequence[Limit]) -> tuple[Overdue, ...]:
         """Return the nodes beyond these limits, by name."""
 
+    def expire_requests(self) -> tuple[str, ...]:
+        """End every request for an approval whose time is over, and the lease that waited; a sentence for each."""
+
     def end_dead_leases(self) -> tuple[DeadLease, ...]:
-        """End every lease that expired and was not renewed; its episode stays open."""
+        """End every lease that expired and waits for no person's answer; its episode stays open."""
 
     def stranded(self) -> tuple[DeadLease, ...]:
         """Return the open episodes whose last lease expired and that nobody took up since."""

@@ -17,15 +17,15 @@ from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import Context, Param
 from airflow.sdk.exceptions import AirflowSkipException
 
-from nodeworthy.errors import Transient
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, sentences, stop_unless_begun
+from nodeworthy.errors import Refused, Transient
+from nodeworthy.lifecycle.records import Lease
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
     from nodeworthy.lifecycle.approvals import Decision
     from nodeworthy.lifecycle.fleet import FleetNode
-    from nodeworthy.lifecycle.records import Lease
     from nodeworthy.ports import Work
-    from nodeworthy.procedures.ask import Asked, Asking, Question
+    from nodeworthy.procedures.ask import Asked, Asking, Given, Question
 
 APPROVE = "Approve"
 REFUSE = "Refuse"
@@ -95,15 +95,16 @@ class NodeApproval(HITLOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Write who answered what, and go on, stop this node, or ask again; a "no" is an answer, not a failure."""
-        from nodeworthy.procedures.ask import NotYet, expire, stop, take_answer
+        from nodeworthy.procedures.ask import NotYet, stop, take_answer
+        from nodeworthy.wiring import wiring
 
         if event.get("error_type") == "timeout":
             with sentences():
-                sentence = expire(self._asking(context))
+                sentence = wiring().ledger.expire_request(self.node, run_of(context))
             raise AirflowSkipException(sentence)
         answered = super().execute_complete(context, event)
         with sentences():
-            asking = self._asking(context)
+            asking = self._answered(context, given(answered))
             outcome = take_answer(asking, given(answered))
             if not isinstance(outcome, NotYet) and not outcome.approved:
                 stop(asking, outcome)
@@ -112,11 +113,30 @@ class NodeApproval(HITLOperator):
         return self._follow(outcome)
 
     def _asking(self, context: Context) -> Asking:
-        from nodeworthy.procedures.ask import Asking
         from nodeworthy.wiring import wiring
 
         work = wiring().work(self.log.info)
-        lease = lease_of(self.node, work, context)
+        return self._about(lease_of(self.node, work, context), work)
+
+    def _answered(self, context: Context, given: Given) -> Asking:
+        """Return what was asked. Whoever has a hold or the node itself by now, an answer is never lost unwritten."""
+        from nodeworthy.procedures.ask import unheard
+        from nodeworthy.wiring import wiring
+
+        work, run = wiring().work(self.log.info), run_of(context)
+        try:
+            lease = work.ledger.lease(self.node, run)
+        except Refused:
+            try:
+                lease = lease_of(self.node, work, context)
+            except Refused as refusal:
+                unheard(Lease(self.node, 0, "", run, work.clock.now()), given, work, refusal.sentence)
+                raise
+        return self._about(lease, work)
+
+    def _about(self, lease: Lease, work: Work) -> Asking:
+        from nodeworthy.procedures.ask import Asking
+
         (record,) = work.ledger.nodes([self.node])
         return Asking(lease, record.node, work, self.question(lease, record.node, work))
 

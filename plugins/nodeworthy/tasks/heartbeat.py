@@ -1,8 +1,9 @@
 """The heartbeat of a run whose tasks wait: its leases are renewed from the triggerer, all of them at once.
 
-A pod, a boot or a person may take longer than a lease lives. While something of the run waits there, the run is alive
+A pod or a boot may take longer than a lease lives. While something of the run waits there, the run is alive
 and its nodes are not stranded; when nothing of it is left, its leases expire as those of a dead run. What must not take
-for ever has a deadline of its own: the wait, the approval, the milestone.
+for ever has a deadline of its own: the wait, the milestone. A request to a person is parked where nothing can beat: it
+keeps its node by itself, until its own time (`ledger_sql/orphans.py`).
 """
 
 from __future__ import annotations

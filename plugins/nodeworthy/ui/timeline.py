@@ -163,6 +163,10 @@ _WORDS: Mapping[str, tuple[str, Callable[[Detail], str]]] = {
     ),
     "approval expired": ("person", lambda d: f"plan {d['plan_sha256'][:12]}: nobody answered in time: {d['subject']}"),
     "approval replaced": ("person", lambda d: f"plan {d['plan_sha256'][:12]}: asked no more: {d['subject']}"),
+    "approval withdrawn": (
+        "person",
+        lambda d: f"plan {d['plan_sha256'][:12]}: asked no more, the run that asked has lost the node: {d['subject']}",
+    ),
     "answer refused": (
         "person",
         lambda d: f"plan {d['plan_sha256'][:12]}: {d['answer']} by {d['who']} does not count: {d['why']}",

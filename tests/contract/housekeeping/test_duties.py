@@ -20,6 +20,7 @@ from nodeworthy.procedures.verify import verify
 
 from tests.contract.housekeeping.conftest import Keeper
 from tests.contract.ledger.support import judgement, node, qualification
+from tests.contract.ledger.test_approvals import request
 from tests.contract.ledger.test_parts import fails
 from tests.doubles.bench import INCLUDE
 
@@ -139,6 +140,28 @@ def test_a_run_that_waits_longer_than_a_lease_lives_is_not_stranded(keeper: Keep
     keeper.pass_(hours=1)
     settle(keeper.house())
     assert "since the run run-1 died" in keeper.notices("stranded")[0]
+
+
+def test_a_node_about_which_a_person_is_asked_belongs_to_him_until_the_request_ends(keeper: Keeper) -> None:
+    """No stranded notice and no next step while the request waits; then both defined ends come, with no run alive."""
+    lease = keeper.bench.take()
+    keeper.bench.bring(lease, "validation_booted")
+    until = keeper.bench.clock.now() + timedelta(days=3)
+    keeper.bench.ledger.ask(lease, replace(request(lease), expires_at=until))
+    keeper.pass_(days=2, hours=12)
+    settle(keeper.house())
+    deadlines(keeper.house())
+    assert keeper.notices("stranded") == []
+    assert keeper.bench.milestone() == "validation_booted"
+    (told,) = keeper.notices("deadline")
+    assert "waits for a person until 2026-12-04 08:00 UTC: answer the request about it" in told
+    keeper.pass_(hours=12)
+    settle(keeper.house())
+    assert keeper.notices("stranded") == []
+    assert keeper.bench.reason().startswith("The request for approval expired at 2026-12-04 08:00 UTC")
+    deadlines(keeper.house())
+    assert keeper.bench.milestone() == "quarantined"
+    assert keeper.notices("deadline") == []
 
 
 def test_what_nobody_can_tell_waits_for_a_person_and_is_never_sent_again(keeper: Keeper) -> None:

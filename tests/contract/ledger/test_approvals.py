@@ -89,8 +89,9 @@ def test_a_request_whose_time_is_over_is_expired_and_asked_anew(bench: Bench) ->
     lease = bench.take()
     bench.ledger.ask(lease, request(lease))
     for _ in range(2):
-        bench.ledger.expire_request(lease, "p" * 64)
+        assert "without an answer that decides" in bench.ledger.expire_request("n1", "run-1")
     assert bench.ledger.open_requests() == ()
+    lease = bench.take()
     bench.ledger.ask(lease, request(lease))
     bench.clock.pass_(HOUR - timedelta(seconds=1))
     lease = bench.ledger.lease("n1", lease.run)
@@ -125,6 +126,52 @@ def test_an_answer_that_does_not_count_is_told_and_approves_nothing(bench: Bench
     assert bench.ledger.answers("n1", lease.episode, "p" * 64) == ()
     assert bench.ledger.open_request(lease) is not None
     assert told(bench, "answer refused", "approval") == [("answer refused", "eve")]
+
+
+def test_a_lease_lives_as_long_as_a_person_is_asked_and_ends_with_the_request(bench: Bench) -> None:
+    """Nothing beats while a request waits; when its time is over, node and reason are given back without its run."""
+    lease = bench.take()
+    asked = bench.ledger.ask(lease, replace(request(lease), expires_at=START + DAY))
+    bench.clock.pass_(23 * HOUR)
+    assert bench.ledger.expire_requests() == bench.ledger.end_dead_leases() == ()
+    assert bench.ledger.lease("n1", "run-1").token == lease.token
+    bench.clock.pass_(HOUR)
+    assert bench.ledger.expire_requests() == (asked.unanswered,)
+    assert bench.ledger.expire_requests() == bench.ledger.end_dead_leases() == bench.ledger.stranded() == ()
+    assert bench.reason() == asked.unanswered == bench.ledger.expire_request("n1", "run-1")
+    assert told(bench, "approval expired") == [("approval expired", "p")]
+    assert bench.ledger.nodes(["n1"])[0].episode == lease.episode
+    assert bench.take(run="run-2").episode == lease.episode
+
+
+def test_a_request_that_closes_ends_its_episode_when_nobody_answers(bench: Bench) -> None:
+    """An admission that nobody answered leaves nothing open."""
+    lease = bench.take()
+    asked = bench.ledger.ask(lease, replace(request(lease), closes=True))
+    assert asked.closes
+    bench.clock.pass_(HOUR)
+    assert [one.endswith("start admit again.") for one in bench.ledger.expire_requests()] == [True]
+    assert bench.ledger.nodes(["n1"])[0].episode is None
+
+
+@pytest.mark.parametrize("end", ["given back", "taken over"])
+def test_what_nobody_would_hear_is_asked_no_more(bench: Bench, end: str) -> None:
+    """A run that gives its node back, or loses it to another, withdraws its request; a late answer is still told."""
+    lease = bench.take()
+    bench.ledger.ask(lease, replace(request(lease), expires_at=START + DAY))
+    if end == "given back":
+        bench.ledger.release(lease, close=False, reason="a disk is full")
+    bench.clock.pass_(HOUR)
+    bench.take(run="run-2")
+    assert bench.ledger.open_requests() == ()
+    stale = replace(lease, episode=0, token="")
+    bench.ledger.refuse_answer(stale, plan_sha256="", who="ada", answer="approve", why="run-2 holds n1.")
+    assert told(bench, "approval withdrawn", "answer refused") == [
+        ("approval withdrawn", "p"),
+        ("answer refused", "ada"),
+    ]
+    refused = bench.ledger.history("n1")[-1]["detail"]
+    assert (refused["plan_sha256"], refused["episode"]) == ("p" * 64, lease.episode)
 
 
 def test_a_raised_episode_withdraws_the_request(bench: Bench) -> None:

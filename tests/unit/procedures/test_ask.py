@@ -10,7 +10,7 @@ import pytest
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.approvals import POLICY, Decision, End
 from nodeworthy.lifecycle.roles import Roles
-from nodeworthy.procedures.ask import Asked, Asking, Given, NotYet, ask, expire, stop, take_answer
+from nodeworthy.procedures.ask import Asked, Asking, Given, NotYet, ask, stop, take_answer
 from nodeworthy.procedures.finish import refused_by_person
 from nodeworthy.procedures.firmware import firmware
 from nodeworthy.procedures.plan import plan
@@ -177,7 +177,7 @@ def test_a_request_that_expires_gives_the_node_back_with_the_reason_and_fails_no
     late = take_answer(asking(one), ADA)
     assert isinstance(late, NotYet)
     assert "the request expired at" in late.sentence
-    sentence = expire(asking(one))
+    sentence = one.ledger.expire_request(one.node.name, one.lease.run)
     assert sentence.endswith("so nothing was done to gpu-a01: a new run with retry_of asks again.")
     (record,) = one.ledger.nodes([one.node.name])
     assert (record.reason, record.run) == (sentence, "")

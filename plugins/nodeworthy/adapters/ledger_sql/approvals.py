@@ -46,11 +46,10 @@ class Approvals(Store):
             if newest is not None and newest.plan_sha256 == request.plan_sha256:
                 lives = newest.ended_at is None and newest.expires_at > self._clock.now()
                 if lives or (newest.ended_as == End.REFUSED and newest.run == lease.run):
-                    return _request(newest, lease.node)
-            if newest is not None and newest.ended_at is None:
-                over = newest.expires_at <= self._clock.now()
-                self._end_request(connection, node, newest, End.EXPIRED if over else End.REPLACED)
+                    return request_of(newest, lease.node)
+            self._end_open_request(connection, node, lease.episode, End.REPLACED)
             row = {"node": node.serial, "episode": lease.episode, "run": lease.run, "ended_as": End.OPEN.value}
+            row["closes"] = request.closes
             told = {
                 "plan_sha256": request.plan_sha256,
                 "approval": request.approval,
@@ -66,21 +65,13 @@ class Approvals(Store):
                 "approval asked",
                 {"episode": lease.episode, "run": lease.run, **told, "expires_at": request.expires_at},
             )
-            return _request(written, lease.node)
-
-    def expire_request(self, lease: Lease, plan_sha256: str) -> None:
-        """End the open request of a plan because its time is over. Idempotent."""
-        with self._writing() as connection:
-            node = self._fenced(connection, lease)
-            newest = self._newest_request(connection, lease.episode)
-            if newest is not None and newest.ended_at is None and newest.plan_sha256 == plan_sha256:
-                self._end_request(connection, node, newest, End.EXPIRED)
+            return request_of(written, lease.node)
 
     def open_request(self, lease: Lease) -> Request | None:
         """Return the request of the episode that waits for an answer."""
         with self._reading() as connection:
             newest = self._newest_request(connection, lease.episode)
-        return None if newest is None or newest.ended_at is not None else _request(newest, lease.node)
+        return None if newest is None or newest.ended_at is not None else request_of(newest, lease.node)
 
     def open_requests(self) -> tuple[Request, ...]:
         """Return the requests that wait for an answer, oldest first."""
@@ -91,7 +82,7 @@ class Approvals(Store):
         waits = (requests.c.ended_at.is_(None), episodes.c.closed_at.is_(None))
         query = sa.select(requests, nodes.c.name).select_from(joined).where(*waits)
         with self._reading() as connection:
-            return tuple(_request(row, row.name) for row in connection.execute(query.order_by(requests.c.id)))
+            return tuple(request_of(row, row.name) for row in connection.execute(query.order_by(requests.c.id)))
 
     def record_approval(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
         """Store who answered a plan's approval request (`approve` or `refuse`), and end the request if that decides."""
@@ -111,10 +102,12 @@ class Approvals(Store):
                     self._end_request(connection, row, newest, End.APPROVED if made.approved else End.REFUSED)
 
     def refuse_answer(self, lease: Lease, *, plan_sha256: str, who: str, answer: str, why: str) -> None:
-        """Write down an answer that does not count, and why it does not."""
+        """Write down an answer that does not count, and why it does not. Asks for no live lease: it does nothing."""
         with self._writing() as connection:
-            row = self._fenced(connection, lease)
-            told = {"episode": lease.episode, "plan_sha256": plan_sha256, "who": who, "answer": answer, "why": why}
+            row = self._locked(connection, lease.node)
+            asked = None if plan_sha256 else self._last_request(connection, row.serial, lease.run)
+            plan, episode = (asked.plan_sha256, asked.episode) if asked else (plan_sha256, lease.episode)
+            told = {"episode": episode, "plan_sha256": plan, "who": who, "answer": answer, "why": why}
             self._audit(connection, row.serial, "answer refused", told)
 
     def answers(self, node: str, episode: int, plan_sha256: str = "") -> tuple[Answer, ...]:
@@ -131,23 +124,34 @@ class Approvals(Store):
         table = schema.approvals
         open_ones = sa.update(table).where(table.c.episode == episode, table.c.voided_at.is_(None))
         connection.execute(open_ones.values(voided_at=self._clock.now()))
-        newest = self._newest_request(connection, episode)
-        if newest is not None and newest.ended_at is None:
-            self._end_request(connection, node, newest, End.REPLACED)
+        self._end_open_request(connection, node, episode, End.REPLACED)
 
     def _newest_request(self, connection: sa.Connection, episode: int) -> Row | None:
         query = sa.select(requests).where(requests.c.episode == episode).order_by(requests.c.id.desc())
         return connection.execute(query.limit(1)).first()
 
+    def _last_request(self, connection: sa.Connection, serial: str, run: str) -> Row | None:
+        """Return what a run asked last about a node."""
+        query = sa.select(requests).where(requests.c.node == serial, requests.c.run == run)
+        return connection.execute(query.order_by(requests.c.id.desc()).limit(1)).first()
+
+    def _end_open_request(self, connection: sa.Connection, node: Row, episode: int, end: End) -> None:
+        """End what of an episode waits for an answer; by its own time where that is over already."""
+        newest = self._newest_request(connection, episode)
+        if newest is not None and newest.ended_at is None:
+            over = newest.expires_at <= self._clock.now()
+            self._end_request(connection, node, newest, End.EXPIRED if over else end)
+
     def _end_request(self, connection: sa.Connection, node: Row, request: Row, end: End) -> None:
         values = {"ended_as": end.value, "ended_at": self._clock.now()}
         connection.execute(sa.update(requests).where(requests.c.id == request.id).values(**values))
-        if end in (End.EXPIRED, End.REPLACED):
+        if end in (End.EXPIRED, End.REPLACED, End.WITHDRAWN):
             told: dict[str, Any] = {"episode": request.episode, "plan_sha256": request.plan_sha256}
             self._audit(connection, node.serial, f"approval {end.value}", {**told, "subject": request.subject})
 
 
-def _request(row: Row, node: str) -> Request:
+def request_of(row: Row, node: str) -> Request:
+    """Return a row as a request about the node of that name."""
     return Request(
         node=node,
         episode=row.episode,
@@ -160,4 +164,5 @@ def _request(row: Row, node: str) -> Request:
         asked_at=row.asked_at,
         expires_at=row.expires_at,
         end=End(row.ended_as),
+        closes=row.closes,
     )

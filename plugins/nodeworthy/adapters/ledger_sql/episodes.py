@@ -2,6 +2,7 @@
 
 At most one episode is open per node and its number only grows, so it fences effects. A lease ends by being given back,
 or by expiring and being taken over, which is written down; it is never ended behind the back of a live holder.
+While a person is asked nothing beats: the lease runs out and the request is what keeps the node, until its own time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.holds import Holds
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.approvals import End
 from nodeworthy.lifecycle.records import EpisodeKind, Lease
 
 _HELD = (
@@ -101,15 +103,7 @@ class Episodes(Holds):
             live = None if episode is None else self._live_lease(connection, episode.id)
             if live is None or live.token != lease.token:
                 return
-            self._end(connection, live, reason or "given back")
-            if close:
-                table = schema.episodes
-                ended = sa.update(table).where(table.c.id == lease.episode).values(closed_at=self._clock.now())
-                connection.execute(ended)
-            if reason or close:
-                self._update_node(connection, row, {"reason": reason})
-            told = {"episode": lease.episode, "run": lease.run, "closed": close, "reason": reason}
-            self._audit(connection, row.serial, "lease given back", told)
+            self._give_back(connection, row, live, (reason, close))
 
     def refuse(self, lease: Lease, reason: str) -> None:
         """Keep why the last step refused, for display, until the node makes progress."""
@@ -143,7 +137,7 @@ class Episodes(Holds):
                 f"{node.name} is held by {live.run} until {live.expires:%Y-%m-%d %H:%M:%S} UTC: "
                 "wait for that run or stop it, then try again."
             )
-        self._end(connection, live, f"expired, taken over by {run}")
+        self._end(connection, node, live, f"expired, taken over by {run}")
         told = {"episode": live.episode, "from": live.run, "to": run, "expired": live.expires}
         self._audit(connection, node.serial, "lease taken over", told)
 
@@ -162,7 +156,22 @@ class Episodes(Holds):
         connection.execute(sa.update(table).where(table.c.id == live.id).values(**life))
         return Lease(name, live.episode, live.token, live.run, now + lifetime)
 
-    def _end(self, connection: sa.Connection, live: Row, why: str) -> None:
+    def _give_back(self, connection: sa.Connection, node: Row, live: Row, how: tuple[str, bool]) -> None:
+        """End a lease with a reason for the operator, and its episode where it closes."""
+        reason, close = how
+        self._end(connection, node, live, reason or "given back")
+        if close:
+            table = schema.episodes
+            ended = sa.update(table).where(table.c.id == live.episode).values(closed_at=self._clock.now())
+            connection.execute(ended)
+        if reason or close:
+            self._update_node(connection, node, {"reason": reason})
+        told = {"episode": live.episode, "run": live.run, "closed": close, "reason": reason}
+        self._audit(connection, node.serial, "lease given back", told)
+
+    def _end(self, connection: sa.Connection, node: Row, live: Row, why: str) -> None:
+        """End a lease; what its run asked and nobody answered is asked no more, since nobody would hear the answer."""
+        self._end_open_request(connection, node, live.episode, End.WITHDRAWN)
         table = schema.leases
         ended = {"ended_at": self._clock.now(), "ended_why": why}
         connection.execute(sa.update(table).where(table.c.id == live.id).values(**ended))

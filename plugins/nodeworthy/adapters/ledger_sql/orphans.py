@@ -12,11 +12,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
+from nodeworthy.adapters.ledger_sql.approvals import request_of
 from nodeworthy.adapters.ledger_sql.effects import INTENDED, OUTCOMES, Effects, effect_of
 from nodeworthy.adapters.ledger_sql.episodes import Episodes
 from nodeworthy.adapters.ledger_sql.nodes import fleet_node
+from nodeworthy.adapters.ledger_sql.schema_approvals import requests
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
+from nodeworthy.lifecycle.approvals import End
 from nodeworthy.lifecycle.records import Effect
 from nodeworthy.lifecycle.upkeep import DeadLease, Orphan
 
@@ -28,18 +31,54 @@ class Orphans(Episodes, Effects):
     """The part of the ledger that cleans up behind dead runs."""
 
     def end_dead_leases(self) -> tuple[DeadLease, ...]:
-        """End every lease that expired and was not renewed; its episode stays open for whoever goes on."""
+        """End every lease that expired and was not renewed; its episode stays open for whoever goes on.
+
+        A lease whose run waits for a person's answer is not dead: it ends with the request.
+        """
         leases, nodes = schema.leases, schema.nodes
+        asked = sa.select(requests.c.episode).where(requests.c.ended_at.is_(None))
         query = (
             sa.select(leases.c.id, nodes.c.name)
             .select_from(leases.join(nodes))
-            .where(leases.c.ended_at.is_(None), leases.c.expires <= self._clock.now())
+            .where(leases.c.ended_at.is_(None), leases.c.expires <= self._clock.now(), leases.c.episode.not_in(asked))
             .order_by(leases.c.id)
         )
         with self._reading() as connection:
             found = connection.execute(query).all()
         ended = (self._end_dead(row.id, row.name) for row in found)
         return tuple(one for one in ended if one is not None)
+
+    def expire_requests(self) -> tuple[str, ...]:
+        """End every request whose time is over, and what waited for its answer; return a sentence for each."""
+        nodes = schema.nodes
+        query = (
+            sa.select(requests.c.run, nodes.c.name)
+            .select_from(requests.join(nodes))
+            .where(requests.c.ended_at.is_(None), requests.c.expires_at <= self._clock.now())
+            .order_by(requests.c.id)
+        )
+        with self._reading() as connection:
+            found = connection.execute(query).all()
+        return tuple(self.expire_request(row.name, row.run) for row in found)
+
+    def expire_request(self, node: str, run: str) -> str:
+        """End what `run` asked about a node and nobody answered in time; return the sentence that says so. Idempotent.
+
+        The run's lease ends with that reason, and the episode where the request says so. Whoever comes second, the run
+        or housekeeping, finds it done.
+        """
+        with self._writing() as connection:
+            row = self._locked(connection, node)
+            last = self._last_request(connection, row.serial, run)
+            if last is None:
+                raise Refused(f"{run} asked nobody about {node}: there is no request that could expire.")
+            asked = request_of(last, node)
+            if asked.end is End.OPEN:
+                self._end_request(connection, row, last, End.EXPIRED)
+            live = self._live_lease(connection, last.episode)
+            if live is not None and live.run == run:
+                self._give_back(connection, row, live, (asked.unanswered, asked.closes))
+            return asked.unanswered
 
     def stranded(self) -> tuple[DeadLease, ...]:
         """Return the open episodes whose last lease expired and that nobody took up since, oldest first."""
@@ -114,7 +153,9 @@ class Orphans(Episodes, Effects):
             live = connection.execute(sa.select(table).where(table.c.id == lease)).one()
             if live.ended_at is not None or live.expires > self._clock.now():
                 return None
-            self._end(connection, live, EXPIRED)
+            if (waits := self._newest_request(connection, live.episode)) is not None and waits.ended_at is None:
+                return None
+            self._end(connection, row, live, EXPIRED)
             told = {"episode": live.episode, "run": live.run, "expired": live.expires}
             self._audit(connection, row.serial, "lease expired", told)
             return DeadLease(node, live.episode, live.run, live.expires, row.milestone)

@@ -15,8 +15,10 @@ from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.notices import Notices
 from nodeworthy.adapters.ledger_sql.orphans import EXPIRED
 from nodeworthy.adapters.ledger_sql.outbox import Outbox
+from nodeworthy.adapters.ledger_sql.schema_approvals import requests
 from nodeworthy.adapters.ledger_sql.schema_upkeep import outbox
 from nodeworthy.adapters.ledger_sql.store import Row
+from nodeworthy.lifecycle.approvals import End
 
 GAP: Final = 1_000_000
 """More episodes or moves than any ledger writes between a backup and its restore."""
@@ -33,6 +35,8 @@ class Restored(Notices, Outbox):
             leases = schema.leases
             dead = sa.update(leases).where(leases.c.ended_at.is_(None))
             connection.execute(dead.values(ended_at=self._clock.now(), ended_why=EXPIRED))
+            unheard = sa.update(requests).where(requests.c.ended_at.is_(None))
+            connection.execute(unheard.values(ended_at=self._clock.now(), ended_as=End.WITHDRAWN.value))
             nodes = connection.execute(sa.select(schema.nodes).order_by(schema.nodes.c.serial).with_for_update()).all()
             for node in nodes:
                 self._isolate_again(connection, node)

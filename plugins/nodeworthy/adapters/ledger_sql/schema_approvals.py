@@ -22,6 +22,7 @@ requests = sa.Table(
     sa.Column("expires_at", UtcDateTime, nullable=False),
     sa.Column("ended_as", sa.String(16), nullable=False),
     sa.Column("ended_at", UtcDateTime, nullable=True),
+    sa.Column("closes", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 sa.Index(
     "uq_approval_requests_open",

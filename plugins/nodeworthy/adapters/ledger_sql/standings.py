@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from nodeworthy.adapters.ledger_sql import schema
+from nodeworthy.adapters.ledger_sql.schema_approvals import requests
 from nodeworthy.adapters.ledger_sql.schema_upkeep import identities, outbox
 from nodeworthy.adapters.ledger_sql.store import Store
 from nodeworthy.lifecycle.upkeep import Identity, Limit, Overdue, Standing
@@ -61,17 +63,23 @@ class Standings(Store):
             return ()
         table = schema.nodes
         with self._reading() as connection:
-            held = self._held(connection)
+            held, asked = self._held(connection), self._asked(connection)
             named = (table.c.name, table.c.serial, table.c.sku, table.c.pool)
             query = sa.select(*named, table.c.milestone, table.c.since)
             rows = connection.execute(query.where(sa.or_(*(_beyond(one) for one in limits))).order_by(table.c.name))
-            return tuple(Overdue(*row, held.get(row.serial, "")) for row in rows)
+            return tuple(Overdue(*row, held.get(row.serial, ""), asked.get(row.serial)) for row in rows)
 
     def _held(self, connection: sa.Connection) -> Mapping[str, str]:
         """Return the runs with a live lease by the serial of their node."""
         table = schema.leases
         live = (table.c.ended_at.is_(None), table.c.expires > self._clock.now())
         return {row.node: row.run for row in connection.execute(sa.select(table.c.node, table.c.run).where(*live))}
+
+    def _asked(self, connection: sa.Connection) -> Mapping[str, datetime]:
+        """Return until when a person is asked about a node, by its serial."""
+        waits = (requests.c.ended_at.is_(None), requests.c.expires_at > self._clock.now())
+        query = sa.select(requests.c.node, requests.c.expires_at).where(*waits)
+        return {row.node: row.expires_at for row in connection.execute(query)}
 
 
 def _beyond(limit: Limit) -> sa.ColumnElement[bool]:
