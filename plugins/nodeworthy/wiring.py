@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from nodeworthy.adapters.ledger_sql import SqlLedger
     from nodeworthy.adapters.library_yaml import YamlLibrary
+    from nodeworthy.adapters.signer_ed25519 import Ed25519Keys
     from nodeworthy.procedures.baseline_book import BaselineBook
     from nodeworthy.procedures.checkpoint import AuditTrail
     from nodeworthy.procedures.judge_wave import Judging
@@ -166,6 +167,20 @@ class Wiring:
 
         key = connection(SIGNING_CONNECTION)
         return Ed25519Signer(key.login or "", base64.b64decode(key.password or ""))
+
+    def trusted_keys(self, *, new_file: bool = False) -> Ed25519Keys | None:
+        """Return the public keys of the file, which may be new, and the present signing key; None where is neither."""
+        from nodeworthy.adapters.signer_ed25519 import Ed25519Keys, Ed25519Signer, read_keys
+
+        path = setting("KEYS", "")
+        begins = not path or (new_file and not Path(path).exists())
+        known = Ed25519Keys({}) if begins else read_keys(Path(path))
+        try:
+            signer = self.signer
+        except (ImportError, Permanent):
+            return known if known.document()["keys"] else None
+        assert isinstance(signer, Ed25519Signer)
+        return known.joined(signer.key_id, signer.public_key())
 
     def judging(self) -> Judging:
         """Return what judging a wave needs beside the ports of `work`."""

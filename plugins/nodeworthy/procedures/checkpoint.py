@@ -58,11 +58,14 @@ def checkpoint(trail: AuditTrail, store: EvidenceStore, signer: Signer, say: Cal
     return Done(summary, {"number": begun.number, "sha256": reference.sha256})
 
 
-def verify(trail: AuditTrail, store: EvidenceStore, keys: KeyRing | None, *, whole: bool = False) -> tuple[str, ...]:
+def verify(
+    trail: AuditTrail, store: EvidenceStore, keys: KeyRing | None, *, since: datetime | None = None
+) -> tuple[str, ...]:
     """Return one sentence per thing that is wrong with the audit; empty when all of it holds.
 
-    Looks at every chain, at the row of checkpoints, and at all chains against the last checkpoint; `whole` looks at
-    every checkpoint's signature and place in the row. Without `keys` no signature is looked at, which the caller says.
+    Looks at every chain, at the row of checkpoints, and at all chains against the last checkpoint; with `since` (aware)
+    also at signature and place in the row of every checkpoint from that time on. Without `keys` no signature is looked
+    at, which the caller says.
     """
     problems = list(trail.verify_audit())
     known = trail.checkpoints()
@@ -71,7 +74,8 @@ def verify(trail: AuditTrail, store: EvidenceStore, keys: KeyRing | None, *, who
         problems.append(f"the checkpoints are numbered {numbers}: some were removed.")
     befores = [FIRST, *(one.reference.sha256 for one in known if one.reference is not None)]
     looked = list(zip(known, befores, strict=False))
-    for one, before in looked if whole else looked[-1:]:
+    chosen = [pair for pair in looked[:-1] if since is not None and pair[0].at >= since] + looked[-1:]
+    for one, before in chosen:
         document, wrong = _read(store, one, before)
         problems.extend(wrong)
         if document is None:

@@ -18,6 +18,7 @@ from nodeworthy.tasks.steps import RETRIES, run_of, say_reason, sentences
 
 if TYPE_CHECKING:
     from nodeworthy.procedures.upkeep import House
+    from nodeworthy.procedures.verify import Proofs
 
 EVERY = timedelta(minutes=5)
 LONGEST = timedelta(minutes=20)
@@ -93,7 +94,7 @@ def _duties() -> Mapping[str, Callable[[House], str]]:
         "deadlines": deadlines,
         "reconcile": reconcile,
         "watch": lambda house: f"{_watch(house)} {lemons(house)}",
-        "verify": lambda house: f"{verify(house, EVERY)} {_checkpoint(house)}",
+        "verify": lambda house: f"{verify(house, EVERY, _proofs())} {_checkpoint(house)}",
         "retention": retention,
     }
 
@@ -104,6 +105,13 @@ def _watch(house: House) -> str:
     from nodeworthy.wiring import wiring
 
     return watch(wiring().brake, house.work.say)
+
+
+def _proofs() -> Proofs:
+    from nodeworthy.procedures.verify import Proofs
+    from nodeworthy.wiring import wiring
+
+    return Proofs(wiring().trail, wiring().trusted_keys)
 
 
 def _checkpoint(house: House) -> str:

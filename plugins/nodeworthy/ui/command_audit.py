@@ -12,8 +12,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nodeworthy.errors import Permanent, Refused
 from nodeworthy.procedures import checkpoint as procedure
@@ -21,7 +22,8 @@ from nodeworthy.wiring import setting, wiring
 
 if TYPE_CHECKING:
     from nodeworthy.adapters.ledger_sql import SqlLedger
-    from nodeworthy.adapters.signer_ed25519 import Ed25519Keys
+
+EVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def add(commands: Any) -> None:
@@ -42,9 +44,9 @@ def add(commands: Any) -> None:
 
 
 def _verify(given: argparse.Namespace) -> None:
-    ledger, keys = _ledger(), _trusted()
+    ledger, keys = _ledger(), wiring().trusted_keys()
     if given.checkpoint is None:
-        problems = procedure.verify(ledger, wiring().store, keys, whole=given.all)
+        problems = procedure.verify(ledger, wiring().store, keys, since=EVER if given.all else None)
         against = f"{len(ledger.checkpoints())} checkpoints"
     else:
         document = json.loads(given.checkpoint.read_text(encoding="utf-8"))
@@ -76,24 +78,9 @@ def _ledger() -> SqlLedger:
     return ledger
 
 
-def _trusted(*, new_file: bool = False) -> Ed25519Keys | None:
-    """Return the keys of the file, which may be new, and the present signing key; None where neither is at hand."""
-    from nodeworthy.adapters.signer_ed25519 import Ed25519Keys, Ed25519Signer, read_keys
-
-    path = setting("KEYS", "")
-    begins = not path or (new_file and not Path(path).exists())
-    known = Ed25519Keys({}) if begins else read_keys(Path(path))
-    try:
-        signer = wiring().signer
-    except (ImportError, Permanent):
-        return known if known.document()["keys"] else None
-    assert isinstance(signer, Ed25519Signer)
-    return known.joined(signer.key_id, signer.public_key())
-
-
 def _keys(given: argparse.Namespace) -> None:
     """Print all keys, the present one among them; `--add` writes them into the file, whole or not at all."""
-    known = _trusted(new_file=given.add)
+    known = wiring().trusted_keys(new_file=given.add)
     if known is None:
         raise Permanent("No public key is known here: add the connection nodeworthy_signing or set NODEWORTHY_KEYS.")
     text = json.dumps(known.document(), indent=2) + "\n"

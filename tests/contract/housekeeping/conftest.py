@@ -17,6 +17,7 @@ from nodeworthy.errors import Transient
 from nodeworthy.lifecycle.upkeep import Rules
 from nodeworthy.ports import BmcDirectory, Cluster, Library
 from nodeworthy.procedures.upkeep import House
+from nodeworthy.procedures.verify import Proofs
 
 from tests.contract.kubernetes.conftest import client, core, kubeconfig, lab_server
 from tests.contract.ledger.support import Bench
@@ -46,6 +47,10 @@ class Keeper:
     rules: Rules = field(default_factory=lambda: read_rules(INCLUDE))
     library: Library = field(default_factory=library)
     bmcs: BmcDirectory | Silent = field(default_factory=Silent)
+    proofs: Proofs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.proofs = Proofs(self.bench.ledger, lambda: None)
 
     def house(self, cluster: Cluster | Silent | None = None, run: str = "housekeeping/1") -> House:
         """Return a house; without a cluster none answers, and the BMCs are those of the keeper."""

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from nodeworthy.adapters.library_yaml import YamlLibrary
+from nodeworthy.adapters.signer_ed25519 import Ed25519Keys
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope, Verdict
 from nodeworthy.lifecycle.records import Hold
+from nodeworthy.procedures.checkpoint import checkpoint
 from nodeworthy.procedures.deadlines import deadlines
 from nodeworthy.procedures.lemons import lemons
 from nodeworthy.procedures.retention import retention
@@ -21,6 +23,7 @@ from nodeworthy.procedures.verify import verify
 from tests.contract.housekeeping.conftest import Keeper
 from tests.contract.ledger.support import judgement, node, qualification
 from tests.contract.ledger.test_approvals import request
+from tests.contract.ledger.test_checkpoints import BOTH, NEXT, SIGNER, cut_off
 from tests.contract.ledger.test_parts import fails
 from tests.doubles.bench import INCLUDE
 
@@ -187,11 +190,11 @@ def test_a_world_that_does_not_answer_settles_nothing(keeper: Keeper) -> None:
 def test_every_chain_is_verified_once_a_round(keeper: Keeper) -> None:
     """Twelve runs of five minutes make an hour's round; the first one of a day takes the whole ledger."""
     keeper.bench.ledger.import_fleet([node(f"n{number:02}") for number in range(30)])
-    assert verify(keeper.house(), FIVE_MINUTES).startswith("The audit of 30 of 30 nodes holds")
+    assert verify(keeper.house(), FIVE_MINUTES, keeper.proofs).startswith("The audit of 30 of 30 nodes holds")
     checked = 0
     for _ in range(12):
         keeper.pass_(minutes=5)
-        checked += int(verify(keeper.house(), FIVE_MINUTES).split()[3])
+        checked += int(verify(keeper.house(), FIVE_MINUTES, keeper.proofs).split()[3])
     assert checked == 30
 
 
@@ -201,9 +204,38 @@ def test_a_changed_row_fails_the_duty_and_stays_told(keeper: Keeper) -> None:
     keeper.bench.sql("UPDATE audit SET detail = '{}' WHERE sequence = 2")
     for _ in range(2):
         with pytest.raises(Permanent, match="Stop all automation"):
-            verify(keeper.house(), FIVE_MINUTES)
+            verify(keeper.house(), FIVE_MINUTES, keeper.proofs)
         keeper.pass_(days=1)
     assert "was changed after it was written" in keeper.notices("audit")[0]
+
+
+def test_a_chain_that_was_cut_off_with_its_head_is_found_by_the_days_whole_look(keeper: Keeper) -> None:
+    """The rounds of an hour cannot see it; the signed checkpoint does, also under a key that was rotated since."""
+    keeper.bench.bring(keeper.bench.take(), "conformant")
+    checkpoint(keeper.bench.ledger, keeper.store, SIGNER, keeper.said.append)
+    keeper.proofs = replace(keeper.proofs, keys=lambda: BOTH)
+    assert verify(keeper.house(), FIVE_MINUTES, keeper.proofs).endswith("against the last of 1 checkpoints.")
+    cut_off(keeper.bench)
+    for _ in range(12):
+        keeper.pass_(minutes=5)
+        verify(keeper.house(), FIVE_MINUTES, keeper.proofs)
+    keeper.pass_(days=1)
+    with pytest.raises(Permanent, match="does not reach them: its end was cut off"):
+        verify(keeper.house(), FIVE_MINUTES, keeper.proofs)
+    assert "its end was cut off" in keeper.notices("audit")[0]
+
+
+def test_a_checkpoint_by_a_key_that_nobody_trusts_fails_the_whole_look(keeper: Keeper) -> None:
+    """An earlier checkpoint too, within the time that its signature is looked at; after that only `--all` does."""
+    keeper.bench.take()
+    for signer in (SIGNER, NEXT):
+        checkpoint(keeper.bench.ledger, keeper.store, signer, keeper.said.append)
+    keeper.proofs = replace(keeper.proofs, keys=lambda: Ed25519Keys({"key-2": NEXT.public_key()}))
+    with pytest.raises(Permanent, match="checkpoint 1 proves nothing: the key key-1 is unknown"):
+        verify(keeper.house(), FIVE_MINUTES, keeper.proofs)
+    keeper.pass_(days=3)
+    assert verify(keeper.house(), FIVE_MINUTES, keeper.proofs).endswith("against the last of 2 checkpoints.")
+    assert keeper.notices("audit") == []
 
 
 def old_evidence(keeper: Keeper) -> None:

@@ -20,7 +20,7 @@ from nodeworthy.evidence.canonical import canonical_json
 from nodeworthy.evidence.certificate import signed
 from nodeworthy.procedures.checkpoint import against, checkpoint, verify
 
-from tests.contract.ledger.support import HOUR, Bench, node
+from tests.contract.ledger.support import HOUR, START, Bench, node
 
 SIGNER = Ed25519Signer("key-1", b"k" * 32)
 KEYS = Ed25519Keys({"key-1": SIGNER.public_key()})
@@ -66,7 +66,7 @@ def test_an_untouched_audit_holds_against_its_checkpoints(told: Bench, store: Fo
     assert against(told.ledger, first, KEYS) == ()
 
 
-def _cut(bench: Bench) -> None:
+def cut_off(bench: Bench) -> None:
     """Cut off a tail and move the head that the node's row carries, as the ledger itself would have it."""
     sequence, digest = bench.sql("SELECT sequence, hash FROM audit WHERE node = 'N1' ORDER BY sequence DESC LIMIT 2")[1]
     bench.sql("DELETE FROM audit WHERE node = 'N1' AND sequence > :s", s=sequence)
@@ -92,7 +92,7 @@ def _rewrite(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("vandalism", "words"),
-    [(_cut, "does not reach them: its end was cut off"), (_rewrite, "of N1 is another one than at the checkpoint")],
+    [(cut_off, "does not reach them: its end was cut off"), (_rewrite, "of N1 is another one than at the checkpoint")],
     ids=["cut off", "rewritten"],
 )
 def test_what_the_chains_cannot_show_the_checkpoint_does(
@@ -120,10 +120,10 @@ def test_checkpoints_of_a_retired_key_are_accepted_while_it_is_known(told: Bench
     sign(told, store)
     assert verify(told.ledger, store, BOTH) == ()
     sign(told, store, NEXT)
-    assert verify(told.ledger, store, BOTH, whole=True) == ()
+    assert verify(told.ledger, store, BOTH, since=START) == ()
     only_new = Ed25519Keys({"key-2": NEXT.public_key()})
     assert verify(told.ledger, store, only_new) == ()
-    (problem,) = verify(told.ledger, store, only_new, whole=True)
+    (problem,) = verify(told.ledger, store, only_new, since=START)
     assert problem == (
         "checkpoint 1 proves nothing: the key key-1 is unknown (known: key-2): add its public key to the file of keys."
     )
@@ -148,7 +148,7 @@ def test_a_key_may_be_rotated_before_a_begun_checkpoint_is_stored(told: Bench, s
     told.ledger.begin_checkpoint("key-1")
     document = sign(told, store, NEXT)
     assert (document["number"], document["key_id"]) == (1, "key-2")
-    assert verify(told.ledger, store, BOTH, whole=True) == ()
+    assert verify(told.ledger, store, BOTH, since=START) == ()
 
 
 def test_a_key_may_be_rotated_before_a_stored_checkpoint_is_recorded(told: Bench, store: FolderStore) -> None:
@@ -157,7 +157,7 @@ def test_a_key_may_be_rotated_before_a_stored_checkpoint_is_recorded(told: Bench
     store.put("audit/checkpoint-00000001.json", canonical_json(signed(begun.body, SIGNER.sign)))
     assert sign(told, store, NEXT)["key_id"] == "key-1"
     assert sign(told, store, NEXT)["key_id"] == "key-2"
-    assert verify(told.ledger, store, BOTH, whole=True) == ()
+    assert verify(told.ledger, store, BOTH, since=START) == ()
 
 
 def test_a_file_of_keys_is_read_and_written_in_one_form(tmp_path: Path) -> None:
