@@ -25,28 +25,44 @@ _LIMITED = re.compile(
     r"PCIe bandwidth, limited by (?P<rate>[\d.]+) GT/s PCIe x(?P<width>\d+) link at \S+ "
     r"\(capable of (?P<capable>[\d.]+) Gb/s with (?P<best_rate>[\d.]+) GT/s PCIe x(?P<best_width>\d+) link\)"
 )
-_LIKE_KERNEL = re.compile(r"^(?:\d+,\d+,\d+,|<\d+>|\[\s*\d+\.\d+\]|\[\w{3} \w{3}|kern"
-                          r"\s*:|\d{4}-\d\d-\d\dT|\w{3}\s+\d+ \d\d:)",
-                          re.MULTILINE)  # fmt: skip
+_CAUSED = re.compile(r"caused by previous Xid (\d{1,4})\b")
+_LIKE_KERNEL = re.compile(
+    r"^(?:\d+,\d+,\d+,|<\d+>|\[\s*\d+\.\d+\]|\[\w{3} \w{3}|kern\s*:|kernel: |\d{4}-\d\d-\d\dT\S+,\d{6}"
+    r"|(?:\d{4}-\d\d-\d\dT\S+|\w{3}\s+\d+ \d\d:\d\d:\d\d) \S+ kernel:)",
+    re.MULTILINE,
+)
 _PRECISE = re.compile(r"^(?:\d+,\d+,\d+,|.*\d\d:\d\d:\d\d,\d{6}|\[\s*\d+\.\d{6}\])")
+# Bit 61 of a bank's status means uncorrected: the second bit of its first digit (Intel SDM, volume 3B).
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple((code, re.compile(pattern)) for code, pattern in (
-    ("hardware/fallen-off-bus", r"GPU .*has fallen off the bus|RmInitAdapter failed"),
+    ("hardware/driver-init", r"RmInitAdapter failed|NVIDIA probe routine failed|None of the NVIDIA devices were init"
+                             r"|nvidia\b.*: probe .*failed with error"),
+    ("hardware/gpu-locked", r"NVRM: .*RC watchdog: GPU is probably locked"),
     ("config/driver-mismatch", r"NVRM: API mismatch"),
     ("hardware/aer-fatal", r"AER: .*(?:Uncorrect\w*|Fatal).* error|PCIe Bus Error: severity=Uncorrect"),
-    ("note/aer-corrected", r"AER: .*Corrected error|PCIe Bus Error: severity=Corrected"),
-    ("hardware/mce", r"mce: \[Hardware Error\].*(?:Uncorrected|PCC|fatal)|Uncorrected hardware memory error"),
+    ("note/aer-corrected", r"AER: .*Correct(?:ed|able) error|PCIe Bus Error: severity=Corrected"),
+    ("hardware/pcie-containment", r"DPC: (?:containment event|unmasked uncorrectable error)"),
+    ("hardware/pcie-removed", r"pciehp: Slot\(\S+\): (?:Card not present|Link Down)"),
+    ("hardware/mce", r"mce: \[Hardware Error\].*(?:Uncorrected|PCC|[Ff]atal|Machine Check Exception"
+                     r"|Bank \d+: [2367abefABEF][0-9a-fA-F]{15})|Uncorrected hardware memory error|Memory failure: 0x"),
     ("note/mce", r"mce: \[Hardware Error\]|Machine check events logged"),
+    ("hardware/ras-uncorrected", r"\[Hardware Error\]: event severity: (?:fatal|recoverable)"
+                                 r"|amdgpu .*\b[1-9]\d* uncorrectable hardware error|amdgpu .*poison.* consumed"),
     ("hardware/edac-uncorrected", r"EDAC .*\b[1-9]\d* UE\b"),
     ("note/edac-corrected", r"EDAC .*\b\d+ CE\b"),
-    ("hardware/lockup", r"soft lockup|hard LOCKUP|blocked for more than \d+ seconds|rcu.*detected stalls"),
+    ("hardware/lockup", r"soft lockup|hard LOCKUP|blocked for more than \d+ seconds|rcu.*detected (?:expedited )?"
+                        r"stall"),
+    ("hardware/kernel-crash", r"Kernel panic - not syncing|\bOops: |BUG: (?:unable to handle|kernel NULL)"
+                              r"|general protection fault"),
+    ("note/segfault", r"\]: segfault at "),
     ("note/out-of-memory", r"Out of memory: Killed process|oom-kill:"),
-    ("hardware/ras-uncorrected", r"amdgpu .*\b[1-9]\d* uncorrectable hardware error|amdgpu .*poison.* consumed"),
     ("hardware/gpu-reset", r"amdgpu .*(?:GPU reset begin|ring \S+ timeout)"),
-    ("hardware/drive", r"nvme\d+: controller is down|nvme nvme\d+: I/O .*timeout|blk_update_request: .*I/O "
-                       r"error|critical medium error"),
+    ("hardware/drive", r"nvme\d+: controller is down|nvme nvme\d+: I/O .*timeout|I/O error,? (?:on )?dev "
+                       r"|blk_update_request: .*I/O error|critical (?:medium|target) error"),
     ("hardware/read-only", r"[Rr]emounting filesystem read-only"),
+    ("hardware/nic", r"mlx5_core .*(?:health compromised|fatal error|assert_var|Cable error)"),
     ("note/link-down", r"(?:mlx5_core|bnxt|ice) .*[Ll]ink (?:is )?[Dd]own"),
-    ("hardware/thermal", r"GPU .*thermal.*(?:slowdown|shutdown)|temperature above threshold, cpu clock throttled"),
+    ("hardware/thermal", r"GPU .*thermal.*(?:slowdown|shutdown)|temperature above threshold, cpu clock throttled"
+                         r"|critical temperature reached"),
 ))  # fmt: skip
 _DISPLAY_WIDTH = 2
 
@@ -56,6 +72,7 @@ def read(text: str, sheet: Sheet) -> None:
     report = kernel_log.parse(text)
     for event in report.events:
         _event(event, sheet)
+    _causes(report.events, sheet)
     counts = {kind: len(report.of(kind)) for kind in ("xid", "sxid")}
     for kind, count in counts.items():
         sheet.number("node", f"{kind}_events", count, "count")
@@ -79,6 +96,16 @@ def _event(event: KernelEvent, sheet: Sheet) -> None:
         details = {"gpc": int(place[1]), "tpc": int(place[2])}
     severity = event.severity or (words["fatal"] if words else None)
     sheet.note(event.name, f"pci/{event.pci}", event.line, severity=severity, **details)
+
+
+def _causes(events: tuple[KernelEvent, ...], sheet: Sheet) -> None:
+    """An Xid that is only named as another's cause happened too, before this stretch of log."""
+    own = {(event.code, event.pci) for event in events}
+    for event in events:
+        cause = _CAUSED.search(event.line)
+        if cause and (int(cause[1]), event.pci) not in own:
+            own.add((int(cause[1]), event.pci))
+            sheet.note(f"xid/{int(cause[1])}", f"pci/{event.pci}", event.line, named_by=event.code)
 
 
 def _line(line: str, sheet: Sheet) -> None:

@@ -1,7 +1,9 @@
 """gpu-burn: progress of each GPU, errors per interval, and the summary at the end.
 
-The error counter starts anew each interval, so all intervals count. Without the summary, without
-100 %, or with fewer GPUs in it than were tested, the burn did not end.
+The error counter starts anew each interval, so all intervals count; it is printed as a signed number
+of 32 bits, so many errors read as a negative count. A GPU whose process died prints what was left in
+memory, which counts nothing. Without the summary, without 100 %, or with fewer GPUs in it than were
+tested, the burn did not end. Source: wilicc/gpu-burn, gpu_burn-drv.cpp and issues 12, 52, 69.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ _PROGRESS = re.compile(r"(?P<percent>[\d.]+)%\s+proc'd: (?P<done>.*?)\s+errors: 
                        r"(?P<temps>[^%\n]*?)"
                        r"(?=\s*(?:[\d.]+%\s|\n|$|\r))")  # fmt: skip
 _RATE = re.compile(r"^(\d+) \((\d+) Gflop/s\)$")
-_ERRORS = re.compile(r"^(-1|\d+)(?:\s*\((WARNING!|DIED!)\))?$")
+_ERRORS = re.compile(r"^(-?\d{1,18})(?:\s*\((WARNING!|DIED!)\))?$")
+_BETWEEN = re.compile(r" - |(?<=\))- ")
 _TEMPERATURE = re.compile(r"^(\d+) C$")
 _TESTED = re.compile(r"Tested (\d+) GPUs?:")
 _RESULT = re.compile(r"^\s+GPU (\d+): (OK|FAULTY)\s*$", re.MULTILINE)
@@ -47,7 +50,7 @@ def _progress(progress: list[re.Match[str]], sheet: Sheet) -> list[int]:
     errors: list[int] = []
     done_before: tuple[str, str] | None = None
     for line in progress:
-        cells = [_ERRORS.match(cell.strip()) for cell in line["errors"].split(" - ")]
+        cells = [_ERRORS.match(cell.strip()) for cell in _BETWEEN.split(line["errors"])]
         if None in cells:
             sheet.note("row/unreadable", "file", f"errors cannot be read: {line['errors'][:80]}")
             continue
@@ -56,13 +59,21 @@ def _progress(progress: list[re.Match[str]], sheet: Sheet) -> list[int]:
         errors += [0] * (len(cells) - len(errors))
         if (line["done"], line["errors"]) != done_before:
             for gpu, cell in enumerate(cells):
-                if done_before is None and cell and cell[1] != "-1":
-                    sheet.number(f"gpu/{gpu}", "errors", cell[1], "count", statistic="first")
-                errors[gpu] += max(int(cell[1]), 0) if cell else 0  # a process that died is printed as -1
-                if cell and cell[2] == "DIED!":
+                count = _count(cell)
+                if done_before is None and count is not None:
+                    sheet.number(f"gpu/{gpu}", "errors", count, "count", statistic="first")
+                errors[gpu] += count or 0
+                if count is None:
                     sheet.note("hardware/died", f"gpu/{gpu}", "the burning process died")
         done_before = (line["done"], line["errors"])
     return errors
+
+
+def _count(cell: re.Match[str] | None) -> int | None:
+    """How many errors a cell tells; None for a process that died."""
+    if cell is None or cell[2] == "DIED!" or cell[1] == "-1":
+        return None
+    return int(cell[1]) % 2**32
 
 
 def _last(progress: list[re.Match[str]], summary: dict[int, str], sheet: Sheet) -> None:

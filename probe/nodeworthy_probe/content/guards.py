@@ -19,6 +19,12 @@ _NOISE = re.compile(
     r"Forwarding from |Handling connection for |[EIW]\d{4} \d\d:)[^\n]*\n",
     re.MULTILINE,
 )
+_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d) ?", re.MULTILINE)
+# In a text that other programs write into as well, only the tool's own lines say something when they are there twice.
+_OWN = {
+    "nccl-tests": re.compile(r"^\s*(?:#|\d)"),
+    "hpl": re.compile(r"^(?:W[RC]\d|T/V|\|\||Finished|Column=|[A-Z0-9]+ +:)|tests (?:completed|skipped)"),
+}
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 _TELLING = re.compile(r"^(?=.*\d)(?=.*[A-Za-z])|^(?:[^A-Za-z]*[A-Za-z]){6}")
 _ONLY_A_VALUE = re.compile(r'^\s*"[^"]*",?$|^Waived')
@@ -32,14 +38,19 @@ def guard(kind: str, text: str, sheet: Sheet) -> None:
     if kind in _REPEATING:
         return
     pairs = (first for first, second in pairwise(text.splitlines()) if first == second)
-    twice = [line for line in pairs if _TELLING.match(line) and not _ONLY_A_VALUE.match(line)]
+    own = _OWN.get(kind, _TELLING)
+    twice = [line for line in pairs if _TELLING.match(line) and own.search(line) and not _ONLY_A_VALUE.match(line)]
     if twice:
         sheet.note("document/duplicate", "file", f"a line is there twice: {twice[0].strip()[:100]}")
 
 
 def without_noise(kind: str, text: str) -> str:
     """The text without trailing spaces and without what some other program logged between its lines."""
-    return text if kind in _LOGS else _TRAILING.sub("", _NOISE.sub("", text))
+    if kind in _LOGS:
+        return text
+    if len(_STAMP.findall(text)) > text.count("\n") * 0.8:
+        text = _STAMP.sub("", text)  # kubectl logs --timestamps and the like stamp every line
+    return _TRAILING.sub("", _NOISE.sub("", text))
 
 
 def torn_end(text: str, sheet: Sheet) -> None:

@@ -3,7 +3,10 @@
 Works on dmesg text (seconds, ``-T`` or ISO times, decoded facility), ``/dev/kmsg`` records and
 files of them. An NVSwitch event prints up to three kinds of line; only the first holds the
 severity word, the others continue it. A line that names an Xid and cannot be read is an event
-of unknown code: it is counted, never dropped. Source: NVIDIA Xid catalogue, NVSwitch guide.
+of unknown code: it is counted, never dropped. A GPU that was lost before it could raise Xid 79 is
+told in words over several lines; that is the same event. On a GPU in MIG mode the address is
+followed by the instances. Source: NVIDIA Xid catalogue, NVSwitch guide; open-gpu-kernel-modules
+(kernel_rc.c, kernel_graphics.c); NVIDIA/NVSentinel issue 155.
 """
 
 from __future__ import annotations
@@ -12,11 +15,18 @@ import re
 from dataclasses import dataclass
 
 _KMSG = re.compile(r"^\d+,(\d+),\d+,[^;]*;")
-_XID = re.compile(r"NVRM: Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)\): (?P<code>\d{1,4}), (?P<rest>.*)")
+_XID = re.compile(
+    r"NVRM: Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)(?: GPU-I:\d+)?(?: GPU-CI:\d+)?\): (?P<code>\d{1,4}), (?P<rest>.*)"
+)
 _SXID = re.compile(r"nvidia-nvswitch\d+: SXid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<code>\d{1,6}), (?P<rest>.*)")
 _ANY_XID = re.compile(r"\b(S?)Xid \(")
 _SEVERITY = re.compile(r"^(Fatal|Non-fatal)\b")
 _CONTINUATION = re.compile(r"^(Severity \d|Data \{)")
+_OFF_BUS = re.compile(r"\bfallen off the bus")
+_OFF_BUS_CODE = 79
+_NAMED_GPU = re.compile(
+    r"NVRM: (?:The NVIDIA )?GPU (?:at )?(?:PCI:)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F:.]+?):?(?: |$)"
+)
 _LIMITED = re.compile(
     r"(?P<pci>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.\d): (?P<available>[\d.]+) Gb/s available PCIe bandwidth, "
     r"limited by .*? \(capable of (?P<capable>[\d.]+) Gb/s"
@@ -71,9 +81,22 @@ def parse(text: str) -> KernelReport:
         _read_line(line, events, continuations)
         if found := _LIMITED.search(line):
             limited.append(LimitedLink(found["pci"], float(found["available"]), float(found["capable"])))
+    events += _lost(text, {event.pci for event in events if event.code == _OFF_BUS_CODE})
     known = {(event.code, event.pci) for event in events if event.kind == "sxid"}
     events += [event for event in continuations if (event.code, event.pci) not in known]
     return KernelReport(tuple(events), tuple(continuations), tuple(limited))
+
+
+def _lost(text: str, known: set[str | None]) -> list[KernelEvent]:
+    """GPUs that are said to have fallen off the bus in words alone, each once."""
+    found: dict[str | None, KernelEvent] = {}
+    pci = None
+    for line in text.splitlines():
+        if named := _NAMED_GPU.search(line):
+            pci = normal_pci(named["pci"])
+        if _OFF_BUS.search(line) and not _ANY_XID.search(line) and pci not in known and "NVRM" in line:
+            found.setdefault(pci, KernelEvent("xid", _OFF_BUS_CODE, pci, None, _KMSG.sub("", line).strip()))
+    return list(found.values())
 
 
 def normal_pci(address: str) -> str | None:

@@ -10,7 +10,8 @@ _ELEMENT_BYTES = {
     "int8": 1, "uint8": 1, "char": 1, "f8e4m3": 1, "f8e5m2": 1, "fp8_e4m3": 1, "fp8_e5m2": 1,
     "half": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float": 4, "int64": 8, "uint64": 8, "double": 8,
 }  # fmt: skip
-_TIMING = ("time", "algbw", "busbw")
+_TIMES = ("time", "cputime")
+_HALF = 4  # time, algorithm bandwidth, bus bandwidth, wrong values
 _RING_FACTORS = frozenset({"all_gather", "reduce_scatter", "alltoall", "gather", "scatter"})
 
 
@@ -32,6 +33,8 @@ class CollectiveRow:
     in_place: Timing | None
     wrong_out_of_place: int | None
     wrong_in_place: int | None
+    variant: tuple[str, ...] = ()
+    """Type, operation and root, by which one run may repeat its sizes (``-d all -o all``)."""
 
     @property
     def timings(self) -> tuple[Timing, ...]:
@@ -59,6 +62,10 @@ class Layout:
 
     leading: tuple[str, ...]
     integer_wrong: bool
+    half: int = _HALF
+    """Columns of each half; with per-iteration times there are more than four."""
+    trailing: int = 0
+    """Cells after both halves: a time stamp is two."""
 
 
 def bus_factor(collective: str, ranks: int | None) -> float | None:
@@ -73,30 +80,34 @@ def bus_factor(collective: str, ranks: int | None) -> float | None:
 def read_layout(line: str) -> Layout | None:
     """The layout if ``line`` is the header with the column names."""
     names = line.lstrip("#").split()
-    if names[:3] != ["size", "count", "type"] or names[-1:] not in (["error"], ["#wrong"]):
+    places = [place for place, name in enumerate(names) if name in _TIMES]
+    if names[:3] != ["size", "count", "type"] or len(places) != 2:
         return None
-    half = [*_TIMING, names[-1]]
-    if names[-8:] != half * 2:
+    half = places[1] - places[0]
+    first, second, tail = names[places[0] : places[1]], names[places[1] : places[1] + half], names[places[1] + half :]
+    if first != second or first[1:3] != ["algbw", "busbw"] or first[3:4] not in (["error"], ["#wrong"]):
         return None
-    return Layout(tuple(names[:-8]), names[-1] == "#wrong")
+    if not all(name.startswith("i_") for name in first[_HALF:]) or tail not in ([], ["timestamp"]):
+        return None
+    return Layout(tuple(names[: places[0]]), first[3] == "#wrong", half, 2 * len(tail))
 
 
 def read_row(line: str, layout: Layout) -> CollectiveRow | None:
     """The row, or None if a cell is missing, unreadable or contradicts another."""
     cells = line.split()
-    leading = len(layout.leading)
-    if len(cells) == leading + 7 and finite(cells[3]) is not None:
+    leading, after = len(layout.leading), 2 * layout.half + layout.trailing
+    if len(cells) == leading + after - 1 and finite(cells[3]) is not None:
         leading -= 1  # a collective without an operation leaves that column blank
-    if len(cells) != leading + 8:
+    if len(cells) != leading + after:
         return None
     if not _sizes_agree(cells) or (leading > 3 and finite(cells[3]) is not None):
         return None
     size = int(cells[0])
-    halves = [_read_half(cells[start : start + 4], size, layout) for start in (leading, leading + 4)]
+    halves = [_read_half(cells[start : start + _HALF], size, layout) for start in (leading, leading + layout.half)]
     if halves[0] is None or halves[1] is None:
         return None
     (first, wrong_first), (second, wrong_second) = halves[0], halves[1]
-    return CollectiveRow(size, first, second, wrong_first, wrong_second)
+    return CollectiveRow(size, first, second, wrong_first, wrong_second, tuple(cells[2:leading]))
 
 
 def _sizes_agree(cells: list[str]) -> bool:

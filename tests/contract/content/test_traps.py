@@ -10,7 +10,15 @@ import pytest
 from nodeworthy.qualification.content import ContentContext
 from nodeworthy_probe.content.kinds import KINDS
 
-from tests.contract.content import trap_cases, trap_cases_bmc, trap_cases_cluster, trap_cases_forms, trap_cases_host
+from tests.contract.content import (
+    trap_cases,
+    trap_cases_bmc,
+    trap_cases_cluster,
+    trap_cases_collective,
+    trap_cases_forms,
+    trap_cases_host,
+    trap_cases_kernel,
+)
 from tests.contract.content.reading import judged
 from tests.contract.content.trap_cases import HEALTHY
 
@@ -20,6 +28,8 @@ CASES = (
     *trap_cases_forms.CASES,
     *trap_cases_cluster.CASES,
     *trap_cases_bmc.CASES,
+    *trap_cases_collective.CASES,
+    *trap_cases_kernel.CASES,
 )
 
 
