@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from nodeworthy.procedures.checkpoint import AuditTrail
     from nodeworthy.procedures.judge_wave import Judging
     from nodeworthy.procedures.learn import Teaching
+    from nodeworthy.procedures.reidentify import SwapBook
     from nodeworthy.procedures.upkeep import House
     from nodeworthy.procedures.watch import BrakeKeeper
 
@@ -108,6 +109,11 @@ class Wiring:
     @property
     def brake(self) -> BrakeKeeper:
         """The same database, as the memory of incidents."""
+        return self._sql
+
+    @property
+    def swaps(self) -> SwapBook:
+        """The same database, as the memory of chassis swaps."""
         return self._sql
 
     @property

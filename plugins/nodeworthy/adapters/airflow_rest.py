@@ -1,6 +1,6 @@
-"""Requests for an approval as Airflow's REST API (v2) shows them, and their answers as the user who logs in.
+"""Requests for an approval as Airflow's REST API (v2) shows them, and what a user answers or does through our pages.
 
-Airflow must know who answers, so an answer goes through it and never past it into the ledger. The door to httpx.
+Airflow must know who acts, so it goes through it and never past it into the ledger. The door to httpx.
 """
 
 from __future__ import annotations
@@ -69,6 +69,14 @@ class AirflowRest:
         place = f"/dags/{request.dag}/dagRuns/{request.run}/taskInstances/{request.task}/{request.map_index}"
         self._call("PATCH", f"{place}/hitlDetails", json={"chosen_options": [option], "params_input": {"reason": why}})
 
+    def act(self, path: str, **form: str) -> str:
+        """Send a form to one of our pages as this user; return its sentence, empty where it says none.
+
+        Raises Refused with the page's own sentence for who may not, and for what the ledger refuses.
+        """
+        answer = self._call("POST", f"{PAGES}/{path}", below="", data=form)
+        return str(answer["sentence"]) if answer else ""
+
     def _call(self, method: str, path: str, *, below: str = "/api/v2", **arguments: Any) -> Any:
         if not self._token:
             self._token = str(self._send("POST", "/auth/token", json=self._login)["access_token"])
@@ -83,7 +91,7 @@ class AirflowRest:
             raise Transient(f"Airflow at {where} was asked and did not answer ({error}): try again.") from error
         if answer.status_code == httpx.codes.UNAUTHORIZED:
             raise Refused(f"Airflow at {where} knows no user with this password or token: log in again.")
-        if answer.status_code in (httpx.codes.FORBIDDEN, httpx.codes.CONFLICT):
+        if answer.status_code in (httpx.codes.FORBIDDEN, httpx.codes.CONFLICT, httpx.codes.BAD_REQUEST):
             raise Refused(f"Airflow refused: {_detail(answer)}")
         if answer.is_error:
             raise Permanent(f"Airflow at {where} answered {method} {path} with {answer.status_code}: {_detail(answer)}")

@@ -9,11 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.policy import ApprovalRule
 from nodeworthy.lifecycle.policy_error import PolicyError
+
+BREAK_GLASS: Final = " (break glass, "
+
+
+def broke_glass(person: str, system_user: str) -> str:
+    """Return how the audit names a person who acted on the ledger itself, where nobody proves who it was."""
+    return f"{person}{BREAK_GLASS}system user {system_user})"
+
+
+def person_of(who: str) -> str:
+    """Return the person behind a name in the audit."""
+    return who.partition(BREAK_GLASS)[0]
 
 
 class Permission(StrEnum):

@@ -150,12 +150,21 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A chassis that stands where another stood: both serials, who asked, who approved, and why."""
+    """A chassis that stands where another stood: both serials, who asks, and why."""
 
     old: str
     new: str
     who: str
-    approved_by: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwapAnswer:
+    """What another person answers to the swap of a chassis that was asked for."""
+
+    old: str
+    who: str
+    approved: bool
     why: str
 
 

@@ -23,6 +23,7 @@ def settle(house: House) -> str:
     """End dead leases and requests whose time is over, settle what they left open; return one line. Re-entrant."""
     for sentence in house.upkeep.expire_requests():
         house.work.say(sentence)
+    house.upkeep.end_swaps()
     for dead in house.upkeep.end_dead_leases():
         house.work.say(
             f"{dead.node}: the lease of {dead.run} expired at {dead.expired:%Y-%m-%d %H:%M} UTC and was ended."

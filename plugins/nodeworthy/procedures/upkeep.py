@@ -44,6 +44,9 @@ class Upkeep(Protocol):
     def expire_requests(self) -> tuple[str, ...]:
         """End every request for an approval whose time is over, and the lease that waited; a sentence for each."""
 
+    def end_swaps(self) -> int:
+        """End the requests for a chassis swap that nobody answered in time; return how many."""
+
     def end_dead_leases(self) -> tuple[DeadLease, ...]:
         """End every lease that expired and waits for no person's answer; its episode stays open."""
 

@@ -7,15 +7,15 @@ from typing import Any
 from fastapi import HTTPException
 
 from nodeworthy.errors import NodeworthyError
-from nodeworthy.lifecycle.roles import Permission
+from nodeworthy.lifecycle.roles import Permission, Person
 
 
-def require(user: Any, permission: Permission) -> None:
-    """Answer 403, with the sentence that says why, to a user of Airflow's without a role that may."""
+def require(user: Any, permission: Permission) -> Person:
+    """Return who a user of Airflow's is here; answer 403, with the sentence that says why, without a role that may."""
     from nodeworthy.wiring import wiring
 
     try:
-        wiring().library.roles().require(permission, str(user.get_id()), str(user.get_name()))
+        return wiring().library.roles().require(permission, str(user.get_id()), str(user.get_name()))
     except NodeworthyError as error:
         raise HTTPException(403, error.sentence) from error
 

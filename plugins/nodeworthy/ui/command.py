@@ -3,7 +3,7 @@
 ledger upgrade            bring the ledger's schema to the installed version; ledger backup|restore FILE
 fleet import FILE         import a fleet manifest
 node NAME                 print the life of a node as a timeline; notices prints what waits for a person
-reidentify OLD NEW         another chassis stands where a node stood
+reidentify OLD NEW         ask for another chassis where a node stood; reidentify OLD --approve|--refuse answers
 hold NODE --why WHY       keep automation (and admission) off a node; release NODE ends it
 approve [NODE]            list what waits for an answer, and answer; observed: what policy would have done
 audit verify|export       check the audit, or write it as JSON lines
@@ -20,19 +20,17 @@ baselines list [SKU]      versions of learnt baselines; baselines withdraw SKU N
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 from nodeworthy.errors import NodeworthyError
-from nodeworthy.lifecycle.records import Hold
 from nodeworthy.ui import (
     command_approve,
     command_audit,
     command_evidence,
     command_fleet,
+    command_hold,
     command_incident,
     command_ledger,
     command_node,
@@ -66,17 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     fleet.add_argument("file")
     fleet.set_defaults(act=_import)
     command_node.add(commands)
-    hold = commands.add_parser("hold")
-    hold.add_argument("node")
-    hold.add_argument("--why", required=True)
-    hold.add_argument(
-        "--until", type=datetime.fromisoformat, help="ISO 8601 with a time zone; open-ended when left out"
-    )
-    hold.add_argument("--scope", choices=["automation", "admission", "both"], default="both")
-    hold.set_defaults(act=_hold)
-    release = commands.add_parser("release")
-    release.add_argument("node")
-    release.set_defaults(act=_release)
+    command_hold.add(commands)
     command_reidentify.add(commands)
     command_approve.add(commands)
     command_observed.add(commands)
@@ -93,16 +81,6 @@ def _import(given: argparse.Namespace) -> None:
     made = wiring()
     changes = made.ledger.import_fleet(made.library.fleet(given.file))
     print("\n".join(changes) or "The ledger knows all of it already.")
-
-
-def _hold(given: argparse.Namespace) -> None:
-    if given.until is not None and given.until.tzinfo is None:
-        raise SystemExit("--until needs a time zone, for example 2026-12-01T08:00+00:00")
-    wiring().ledger.hold(Hold(given.node, getpass.getuser(), given.why, given.until, given.scope))
-
-
-def _release(given: argparse.Namespace) -> None:
-    wiring().ledger.release_hold(given.node, who=getpass.getuser())
 
 
 def _documents(_: argparse.Namespace) -> None:

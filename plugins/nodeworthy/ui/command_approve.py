@@ -12,14 +12,12 @@ prompt, or NODEWORTHY_AIRFLOW_TOKEN stands in for both. None of them is ever an 
 from __future__ import annotations
 
 import argparse
-import getpass
-import os
 from collections.abc import Sequence
 from typing import Any, Final
 
-from nodeworthy.adapters.airflow_rest import AirflowRest, Waiting
+from nodeworthy.adapters.airflow_rest import Waiting
 from nodeworthy.errors import Refused
-from nodeworthy.wiring import setting
+from nodeworthy.ui.session import session
 
 LEAST_DIGITS: Final = 8
 OPTIONS: Final = {False: "Approve", True: "Refuse"}
@@ -36,7 +34,7 @@ def add(commands: Any) -> None:
 
 
 def _approve(given: argparse.Namespace) -> None:
-    airflow = _session()
+    airflow = session()
     waiting = airflow.waiting()
     if not given.node:
         print("\n".join(listed(waiting)) or "Nothing waits for an answer.")
@@ -82,13 +80,3 @@ def chosen(waiting: Sequence[Waiting], node: str, plan: str) -> Waiting:
     if len(found) != 1:
         raise Refused(f"{len(found)} requests of {node} are about a plan {plan}; waiting: {plans}: read it again.")
     return found[0]
-
-
-def _session() -> AirflowRest:
-    url = setting("AIRFLOW_URL", os.environ.get("AIRFLOW__API__BASE_URL"))
-    token = setting("AIRFLOW_TOKEN", "")
-    if token:
-        return AirflowRest(url, token=token)
-    user = setting("AIRFLOW_USER", getpass.getuser())
-    password = setting("AIRFLOW_PASSWORD", "") or getpass.getpass(f"Password of Airflow's user {user}: ")
-    return AirflowRest(url, user=user, password=password)

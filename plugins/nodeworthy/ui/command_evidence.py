@@ -7,12 +7,13 @@ goes to a vendor with a part.
 from __future__ import annotations
 
 import argparse
-import getpass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from nodeworthy.errors import Permanent
+from nodeworthy.lifecycle.roles import Permission
+from nodeworthy.ui.session import acting, may_break_glass
 from nodeworthy.wiring import setting, wiring
 
 
@@ -42,6 +43,7 @@ def add_commands(commands: Any) -> None:
     withdraw.add_argument("sku")
     withdraw.add_argument("number", type=int)
     withdraw.add_argument("--why", required=True)
+    may_break_glass(withdraw)
     withdraw.set_defaults(act=_withdraw)
 
 
@@ -129,5 +131,9 @@ def _list(given: argparse.Namespace) -> None:
 
 
 def _withdraw(given: argparse.Namespace) -> None:
-    version = wiring().book.withdraw_baselines(given.sku, given.number, who=getpass.getuser(), why=given.why)
-    print(f"Version {version.number} of {version.sku} is withdrawn.")
+    who = acting(given, Permission.CHANGE_POLICY)
+    if isinstance(who, str):
+        wiring().book.withdraw_baselines(given.sku, given.number, who=who, why=given.why)
+    else:
+        who.act(f"baselines/{given.sku}/{given.number}/withdraw", why=given.why)
+    print(f"Version {given.number} of {given.sku} is withdrawn.")

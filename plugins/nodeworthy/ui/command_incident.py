@@ -8,9 +8,10 @@ absences [--pool POOL]    print who is out of service, since when and why
 from __future__ import annotations
 
 import argparse
-import getpass
 from typing import TYPE_CHECKING, Any
 
+from nodeworthy.lifecycle.roles import Permission
+from nodeworthy.ui.session import acting, may_break_glass
 from nodeworthy.wiring import wiring
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def add(commands: Any) -> None:
     clear = words.add_parser("clear")
     clear.add_argument("number", type=int)
     clear.add_argument("--why", required=True)
+    may_break_glass(clear)
     clear.set_defaults(act=_clear)
     absences = words.add_parser("absences")
     absences.add_argument("--pool", default="")
@@ -40,7 +42,11 @@ def _list(_: argparse.Namespace) -> None:
 
 
 def _clear(given: argparse.Namespace) -> None:
-    _ledger().clear_incident(given.number, who=getpass.getuser(), why=given.why)
+    who = acting(given, Permission.HOLD)
+    if isinstance(who, str):
+        _ledger().clear_incident(given.number, who=who, why=given.why)
+        return
+    who.act(f"incidents/{given.number}/clear", why=given.why)
 
 
 def _absences(given: argparse.Namespace) -> None:

@@ -19,7 +19,7 @@ from nodeworthy.evidence.dossier import PAGE
 from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.lifecycle.upkeep import Notice
-from nodeworthy.ui import access, holds, requests
+from nodeworthy.ui import access, deeds, holds, requests
 from nodeworthy.ui.timeline import timeline
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -44,6 +44,7 @@ def app() -> FastAPI:
 
     pages.get("/nodes/{name}", response_class=HTMLResponse)(of_user)
     holds.add_routes(pages)
+    deeds.add_routes(pages)
     pages.get("/requests")(requests.as_json)
     pages.get("/evidence/{path:path}")(evidence)
     return pages

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from nodeworthy.errors import Refused
-from nodeworthy.lifecycle.upkeep import Swap
+from nodeworthy.lifecycle.roles import broke_glass
+from nodeworthy.lifecycle.upkeep import Swap, SwapAnswer
 
 from tests.contract.ledger.support import Bench, node
 
-SWAP = Swap("S1", "S2", "ada", "bob", "baseboard replaced by the vendor")
+DAY = timedelta(days=1)
+SWAP = Swap("S1", "S2", "ada", "baseboard replaced by the vendor")
+YES = SwapAnswer("S1", "bob", True, "saw the label")
+
+
+def reidentify(bench: Bench, swap: Swap = SWAP, answer: SwapAnswer = YES) -> str:
+    """Ask for a swap and answer it."""
+    bench.ledger.ask_swap(swap, bench.clock.now() + DAY)
+    return bench.ledger.answer_swap(answer)
 
 
 def standing(bench: Bench, milestone: str) -> None:
@@ -26,7 +36,7 @@ def standing(bench: Bench, milestone: str) -> None:
 def test_the_new_chassis_begins_where_nothing_is_proven(bench: Bench) -> None:
     """The spare's proofs die with its serial; both audits name both serials, and both people."""
     standing(bench, "standby")
-    assert "n1 is the chassis S2 now" in bench.ledger.reidentify(SWAP)
+    assert "n1 is the chassis S2 now" in reidentify(bench)
     (old, new) = sorted(bench.ledger.nodes(), key=lambda record: record.node.serial)
     assert (old.node.name, old.milestone) == ("n1.was.S1", "retired")
     assert (new.node.name, new.node.serial, new.milestone) == ("n1", "S2", "declared")
@@ -43,7 +53,7 @@ def test_the_manifest_with_the_new_serial_is_imported(bench: Bench) -> None:
     standing(bench, "standby")
     with pytest.raises(Refused, match=r"nodeworthy reidentify S1 S2"):
         bench.ledger.import_fleet([node("n1", "S2")])
-    bench.ledger.reidentify(SWAP)
+    reidentify(bench)
     bench.ledger.import_fleet([node("n1", "S2")])
 
 
@@ -52,7 +62,7 @@ def test_a_stale_actor_of_the_old_chassis_does_nothing(bench: Bench) -> None:
     standing(bench, "standby")
     lease = bench.take("n1", run="late")
     bench.clock.pass_(timedelta(days=1))
-    bench.ledger.reidentify(SWAP)
+    reidentify(bench)
     with pytest.raises(Refused):
         bench.ledger.advance(lease, "discover", {"system_id": "System_0"})
 
@@ -61,17 +71,16 @@ def test_a_stale_actor_of_the_old_chassis_does_nothing(bench: Bench) -> None:
     ("milestone", "swap", "why"),
     [
         ("in_service", SWAP, "bring it out of service"),
-        ("standby", Swap("S1", "S2", "ada", "ada", "x"), "another person"),
-        ("standby", Swap("S9", "S2", "ada", "bob", "x"), "knows no chassis with the serial S9"),
-        ("standby", Swap("S1", "S1", "ada", "bob", "x"), "knows the serial S1 already"),
+        ("standby", Swap("S9", "S2", "ada", "x"), "knows no chassis with the serial S9"),
+        ("standby", Swap("S1", "S1", "ada", "x"), "knows the serial S1 already"),
     ],
 )
 def test_what_is_unclear_is_refused(bench: Bench, milestone: str, swap: Swap, why: str) -> None:
-    """A serving node, one's own approval, an unknown old serial, a known new one: nothing is written."""
+    """A serving node, an unknown old serial, a known new one: nothing is written."""
     standing(bench, milestone)
     before = bench.sql("SELECT count(*) FROM audit")
     with pytest.raises(Refused, match=why):
-        bench.ledger.reidentify(swap)
+        bench.ledger.ask_swap(swap, bench.clock.now() + DAY)
     assert bench.sql("SELECT count(*) FROM audit") == before
 
 
@@ -80,12 +89,44 @@ def test_a_node_that_is_worked_on_is_refused(bench: Bench) -> None:
     standing(bench, "standby")
     bench.take("n1", run="sweep/1")
     with pytest.raises(Refused, match="held by sweep/1"):
-        bench.ledger.reidentify(SWAP)
+        reidentify(bench)
 
 
 def test_a_retired_chassis_is_not_swapped_again(bench: Bench) -> None:
     """The end is the end: the next chassis is reidentified from the one that stands there."""
     standing(bench, "standby")
-    bench.ledger.reidentify(SWAP)
+    reidentify(bench)
     with pytest.raises(Refused, match="is retired"):
-        bench.ledger.reidentify(Swap("S1", "S3", "ada", "bob", "again"))
+        reidentify(bench, Swap("S1", "S3", "ada", "again"))
+
+
+def test_nothing_happens_before_another_person_answers(bench: Bench) -> None:
+    """Unasked, by the same person under either name, after its time: refused. It waits where everybody sees it."""
+    standing(bench, "standby")
+    with pytest.raises(Refused, match="Nobody asks for a swap of S1"):
+        bench.ledger.answer_swap(YES)
+    bench.ledger.ask_swap(SWAP, bench.clock.now() + DAY)
+    for who in ("ada", broke_glass("ada", "root")):
+        with pytest.raises(Refused, match="have another person answer it"):
+            bench.ledger.answer_swap(replace(YES, who=who))
+    (waits,) = bench.ledger.notices("n1")
+    assert "ada says that chassis S2 stands where S1 stood" in waits.sentence
+    assert bench.ledger.nodes(["n1"])[0].node.serial == "S1"
+    bench.clock.pass_(DAY)
+    with pytest.raises(Refused, match="Nobody asks"):
+        bench.ledger.answer_swap(YES)
+    assert bench.ledger.end_swaps() == 1
+    assert bench.ledger.notices("n1") == ()
+    told = [row["detail"].get("why") for row in bench.ledger.history("n1") if row["action"] == "notice cleared"]
+    assert told == ["nobody answered in time"]
+
+
+def test_a_refused_swap_changes_nothing_and_may_be_asked_again(bench: Bench) -> None:
+    """The answer is in the audit; a second, different request while one waits is refused."""
+    standing(bench, "standby")
+    assert "was refused by bob" in reidentify(bench, answer=replace(YES, approved=False, why="wrong rack"))
+    assert bench.ledger.history("n1")[-1]["detail"]["why"] == "refused by bob: wrong rack"
+    bench.ledger.ask_swap(SWAP, bench.clock.now() + DAY)
+    with pytest.raises(Refused, match="another swap of S1 waits"):
+        bench.ledger.ask_swap(replace(SWAP, new="S3"), bench.clock.now() + DAY)
+    assert "is the chassis S2 now" in bench.ledger.answer_swap(YES)

@@ -22,11 +22,12 @@ def main() -> dict[str, Any]:
     from fastapi.testclient import TestClient
 
     app = create_app(apps="core")
-    viewer, user, nobody, reader = (TestClient(app, follow_redirects=False) for _ in range(4))
-    for client, name in ((viewer, "vera"), (user, "ursula"), (nobody, "norbert"), (reader, "rosa")):
+    viewer, user, nobody, reader, second = (TestClient(app, follow_redirects=False) for _ in range(5))
+    named = ((viewer, "vera"), (user, "ursula"), (nobody, "norbert"), (reader, "rosa"), (second, "sam"))
+    for client, name in named:
         answer = client.post("/auth/token", json={"username": name, "password": "pw"})
         client.cookies.set("_token", answer.json()["access_token"])
-    bearer = {"Authorization": f"Bearer {user.cookies['_token']}"}
+    bearer = _bearer(user)
     page = user.get("/nodeworthy/nodes/n1").text
     token = re.findall(r'name="token" value="([0-9a-f]+)"', page)[0]
     hold = {"why": "fan <b>replaced</b>", "scope": "admission", "until": "2099-01-01T08:00", "token": token}
@@ -55,7 +56,24 @@ def main() -> dict[str, Any]:
         "released": user.post("/nodeworthy/nodes/n1/release", data={"token": token}).headers["location"],
     }
     found["left"] = user.get("/nodeworthy/nodes/n1").text.count("Release all holds")
+    clear, swap = "/nodeworthy/incidents/7/clear", {"old": "N1", "new": "N9", "why": "new baseboard"}
+    found |= {
+        "deed by cookie": user.post(clear, data={"why": "gone"}).status_code,
+        "deed of a reader": reader.post(clear, data={"why": "gone"}, headers=_bearer(reader)).json(),
+        "deed without a reason": user.post(clear, data={"why": " "}, headers=bearer).status_code,
+        "no such incident": user.post(clear, data={"why": "gone"}, headers=bearer).json(),
+        "no policy of hers": user.post("/nodeworthy/baselines/x/1/withdraw", data={"why": "y"}, headers=bearer).json(),
+        "asked": user.post("/nodeworthy/swaps", data=swap, headers=bearer).json(),
+        "own answer": user.post("/nodeworthy/swaps/N1", data={"answer": "approve", "why": "me"}, headers=bearer).json(),
+        "answered": second.post(
+            "/nodeworthy/swaps/N1", data={"answer": "approve", "why": "seen"}, headers=_bearer(second)
+        ).json(),
+    }
     return found
+
+
+def _bearer(client: Any) -> dict[str, str]:
+    return {"Authorization": f"Bearer {client.cookies['_token']}"}
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tests.contract.ledger.test_approvals import request
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROGRAM = Path(__file__).with_name("airflow_app.py")
 
-USERS = {"vera": "viewer", "ursula": "user", "norbert": "admin", "rosa": "admin"}
+USERS = {"vera": "viewer", "ursula": "user", "norbert": "admin", "rosa": "admin", "sam": "user"}
 ROLES = """
 schema: nodeworthy.roles/1
 roles: {reader: [read], operator: [read, trigger, approve, hold]}
@@ -28,6 +28,7 @@ people:
   # vera has our role to hold and not Airflow's permission to trigger, rosa the other way round; norbert has no row.
   - {name: vera, id: vera, roles: [operator]}
   - {name: ursula, id: ursula, roles: [operator]}
+  - {name: sam, id: sam, roles: [operator]}
   - {name: rosa, id: rosa, roles: [reader]}
 """
 
@@ -113,7 +114,7 @@ def test_a_hold_is_placed_in_the_users_name_and_shown_as_text(asked: tuple[Bench
     assert "fan &lt;b&gt;replaced&lt;/b&gt;" in got["shown"]
     assert "<b>replaced</b>" not in got["shown"]
     assert "2099-01-01 08:00 UTC" in got["shown"]
-    held = [row["detail"] for row in bench.ledger.history("n1") if row["action"] == "hold"]
+    held = [row["detail"] for row in bench.ledger.history("n1.was.N1") if row["action"] == "hold"]
     assert [(row["who"], row["scope"], row["why"]) for row in held] == [
         ("ursula", "admission", "fan <b>replaced</b>"),
         ("ursula", "both", "by script"),
@@ -127,5 +128,24 @@ def test_a_release_ends_all_holds_and_leads_back(asked: tuple[Bench, dict[str, A
     assert got["script"] == 303
     assert got["released"] == "../n1"
     assert got["left"] == 0
-    assert bench.ledger.holds("n1") == ()
-    assert bench.ledger.history("n1")[-1]["action"] == "hold released"
+    released = [row["detail"]["who"] for row in bench.ledger.history("n1.was.N1") if row["action"] == "hold released"]
+    assert released == ["ursula"]
+
+
+def test_a_deed_of_the_command_line_is_done_in_its_users_name(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """A cookie is not enough, a role is needed, and a reason; what the ledger refuses is told word for word."""
+    _, got = asked
+    assert (got["deed by cookie"], got["deed without a reason"]) == (403, 400)
+    assert got["deed of a reader"]["detail"].startswith("rosa has no role that may hold")
+    assert got["no such incident"]["detail"].startswith("There is no incident 7")
+    assert got["no policy of hers"]["detail"].startswith("ursula has no role that may change policy")
+
+
+def test_a_swap_is_done_when_a_second_person_answers(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """Who asks cannot answer; the audit names both."""
+    bench, got = asked
+    assert got["asked"]["sentence"].endswith("It may be answered by sam, vera.")
+    assert got["own answer"]["detail"] == "ursula asked for this swap: have another person answer it."
+    assert got["answered"]["sentence"].startswith("n1 is the chassis N9 now")
+    (told,) = [row["detail"] for row in bench.ledger.history("n1") if row["action"] == "reidentified"]
+    assert (told["who"], told["approved_by"], told["approved_why"]) == ("ursula", "sam", "seen")

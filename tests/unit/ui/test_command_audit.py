@@ -106,5 +106,20 @@ def test_an_incident_that_does_not_exist_is_refused(url: str, capsys: Captured) 
     """Nothing is listed, and ending number 7 says that there is none."""
     assert main(["incident", "list"]) == 0
     assert main(["incident", "absences"]) == 0
-    assert main(["incident", "clear", "7", "--why", "looked at it"]) == 1
+    clear = ["incident", "clear", "7", "--why", "looked at it"]
+    assert main([*clear, "--break-glass", "operator"]) == 1
     assert "There is no incident 7" in capsys.readouterr().err
+    assert main(clear) == 1
+    assert "Nobody knows who you are" in capsys.readouterr().err
+
+
+def test_who_breaks_the_glass_is_named_and_has_a_role(url: str, capsys: Captured) -> None:
+    """A hold on the ledger itself bears the person and that nobody proved it; a name without a row is refused."""
+    hold = ["hold", "n1", "--why", "smoke", "--break-glass"]
+    assert main([*hold, "mallory"]) == 1
+    assert "mallory stands in no row of include/roles.yaml" in capsys.readouterr().err
+    assert main([*hold, "operator"]) == 0
+    (held,) = wiring().ledger.holds("n1")
+    assert held.who.startswith("operator (break glass, system user ")
+    assert main(["release", "n1", "--break-glass", "operator"]) == 0
+    assert wiring().ledger.holds("n1") == ()

@@ -24,7 +24,7 @@ GAP: Final = 1_000_000
 """More episodes or moves than any ledger writes between a backup and its restore."""
 
 
-class Restored(Notices, Outbox):
+class Restored(Outbox, Notices):
     """The part of the ledger that knows that it was restored."""
 
     def mark_restored(self, sha256: str) -> int:
