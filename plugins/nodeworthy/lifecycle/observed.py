@@ -6,7 +6,7 @@ something else to it. Nothing: neither. Whoever weighs to let an action run by i
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -57,7 +57,10 @@ class Compared:
 
 def compare(deeds: Sequence[Deed], lifecycle: Lifecycle, within: timedelta) -> tuple[Compared, ...]:
     """Return each observation among the deeds with what followed it within that time, in order."""
-    return tuple(_compared(one, deeds, lifecycle, within) for one in deeds if one.action == OBSERVED)
+    of_node: dict[str, list[Deed]] = defaultdict(list)
+    for one in deeds:
+        of_node[one.node].append(one)
+    return tuple(_compared(one, of_node[one.node], lifecycle, within) for one in deeds if one.action == OBSERVED)
 
 
 def counts(compared: Sequence[Compared]) -> Mapping[str, Mapping[str, int]]:
@@ -75,9 +78,7 @@ def events_of(action: Action, lifecycle: Lifecycle) -> frozenset[str]:
 
 def _compared(seen: Deed, deeds: Sequence[Deed], lifecycle: Lifecycle, within: timedelta) -> Compared:
     action = Action(seen.detail["action"])
-    after = [
-        one for one in deeds if one.node == seen.node and one is not seen and seen.at <= one.at <= seen.at + within
-    ]
+    after = [one for one in deeds if one is not seen and seen.at <= one.at <= seen.at + within]
     events = events_of(action, lifecycle)
     same = [one for one in after if one.action == MOVED and one.detail["event"] in events]
     people = [one for one in after if one.action in PERSONAL and one.detail.get("who") != POLICY]

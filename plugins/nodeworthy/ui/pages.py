@@ -19,7 +19,7 @@ from nodeworthy.evidence.dossier import PAGE
 from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.lifecycle.upkeep import Notice
-from nodeworthy.ui import access, deeds, holds, requests
+from nodeworthy.ui import access, deeds, holds, observed, requests
 from nodeworthy.ui.timeline import timeline
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -46,6 +46,7 @@ def app() -> FastAPI:
     holds.add_routes(pages)
     deeds.add_routes(pages)
     pages.get("/requests")(requests.as_json)
+    pages.get("/observed", response_class=HTMLResponse)(would_have)
     pages.get("/evidence/{path:path}")(evidence)
     return pages
 
@@ -65,7 +66,8 @@ def nodes() -> str:
             f'<td class="{escape(verdict)}">{shown}</td><td>{escape(record.reason)}</td></tr>'
         )
     table = _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows)
-    return _page("Nodes", table + _requests() + _notices(ledger.notices()))
+    would = '<p><a href="observed">What policy only observed</a></p>'
+    return _page("Nodes", table + _requests() + _notices(ledger.notices()) + would)
 
 
 def node(name: str, user: Any) -> str:
@@ -100,6 +102,13 @@ def node(name: str, user: Any) -> str:
         f"<h2>Life</h2>{_life(ledger.history(name))}"
     )
     return _page(record.node.name, body)
+
+
+def would_have(pool: str = "") -> str:
+    """Return what policy only observed in the last thirty days, against what happened afterwards."""
+    found = observed.compared(pool)
+    counts = _table(observed.COUNTED, observed.counted(found))
+    return _page("What policy would have done", counts + _table(observed.HEADS, observed.rows(found)))
 
 
 def _requests(node: str = "") -> str:

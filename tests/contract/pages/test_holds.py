@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from nodeworthy.adapters.ledger_sql import upgrade
+from nodeworthy.lifecycle.policy import Action
 
 from tests.contract.ledger.support import Bench, node
 from tests.contract.ledger.test_approvals import request
@@ -43,6 +44,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, dict[str, An
     bench.ledger.import_fleet([node("n1"), node("n2")])
     lease = bench.take("n2")
     bench.ledger.ask(lease, replace(request(lease, answers=2), subject="reset the host"))
+    bench.ledger.observe(lease, Action.DRAIN, "drain it: <b>Xid 79</b>")
     bench.ledger.record_approval(lease, plan_sha256="p" * 64, who="ada", answer="approve", why="window 12")
     (home / "passwords.json").write_text(json.dumps(dict.fromkeys(USERS, "pw")))
     shutil.copytree(REPOSITORY / "include", home / "include")
@@ -92,6 +94,17 @@ def test_open_requests_are_shown_with_who_approved_so_far(asked: tuple[Bench, di
     assert got["reader sees requests"]
     (one,) = got["requests"]["requests"]
     assert (one["node"], one["answers"], one["approved"]) == ("n2", 2, {"ada": "window 12"})
+
+
+def test_what_policy_only_observed_is_shown_to_readers(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """With what a person did afterwards; of one pool where asked so; to nobody without a role."""
+    _, got = asked
+    page = got["observed"]
+    assert "drain it: &lt;b&gt;Xid 79&lt;/b&gt;" in page
+    assert "<td>otherwise</td>" in page
+    assert "ada answered approve: window 12" in page
+    assert "drain it" not in got["observed elsewhere"]
+    assert got["no role for observed"] == 403
 
 
 def test_a_form_that_did_not_come_from_the_page_is_refused(asked: tuple[Bench, dict[str, Any]]) -> None:
