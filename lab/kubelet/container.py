@@ -17,7 +17,6 @@ from lab.kubelet.processes import Pipe, Process, send_signal
 
 Json = dict[str, Any]
 _SETUP_SECONDS = 60.0
-_SHARED = "/usr /bin /sbin /lib"
 
 
 class StartError(Exception):

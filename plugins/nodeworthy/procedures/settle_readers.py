@@ -23,7 +23,7 @@ from nodeworthy.procedures.ready import AFTER_POST
 from nodeworthy.procedures.reset import ANSWER, RESET, has_happened, was_answered
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.procedures.trial import TRIAL
-from nodeworthy.qualification.plans import group_limit
+from nodeworthy.qualification.plans import group_limit, longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +99,14 @@ def test_plan(case: Case, orphan: Orphan) -> Found | None:
     """A plan whose pod brought no result in the time of all its tests; the next run hands out another."""
     tests = orphan.effect.detail["plan"]["tests"]
     start: timedelta = case.work.library.policy(case.node.pool)["waits"]["node_ready"]
-    longest = start + timedelta(seconds=sum(test["timeout_seconds"] for test in tests))
-    return None if _before(case, orphan.effect.intended_at + longest) else Found(FAILED, {"taken_in": False})
+    end = orphan.effect.intended_at + start + longest(tests)
+    return None if _before(case, end) else Found(FAILED, {"taken_in": False})
 
 
 def group_trial(case: Case, orphan: Orphan) -> Found | None:
     """A group whose screening died: it has no answer once its pods have ended, and is tried again by who goes on."""
-    longest = group_limit(case.work.library.suite(str(orphan.effect.detail["suite"])))
-    return None if _before(case, orphan.effect.intended_at + longest) else Found(FAILED, {"answered": False})
+    end = orphan.effect.intended_at + group_limit(case.work.library.suite(str(orphan.effect.detail["suite"])))
+    return None if _before(case, end) else Found(FAILED, {"answered": False})
 
 
 def admission(case: Case, orphan: Orphan) -> Found | None:

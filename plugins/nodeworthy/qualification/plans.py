@@ -6,7 +6,7 @@ result carries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
@@ -76,6 +76,20 @@ def _test(test: TestSpec, sku: Sku, limits: Sequence[Mapping[str, Any]]) -> dict
     }
 
 
+def longest(tests: Iterable[Mapping[str, Any]]) -> timedelta:
+    """Return how long the probe may work on a plan's tests: `TestSpec.longest`, read from what the plan says.
+
+    A test of whose limits the plan tells none is not tried again after a near miss, whatever the suite allows.
+    """
+    return sum((_longest(test) for test in tests), timedelta(0))
+
+
+def _longest(test: Mapping[str, Any]) -> timedelta:
+    may_miss = any("beyond" in limit for limit in test.get("limits", ()))
+    tries = (2 if test.get("retry") else 1) * (2 if may_miss else 1)
+    return timedelta(seconds=test["timeout_seconds"] * test.get("repeats", 1) * tries)
+
+
 def _filled(argument: str, words: Mapping[str, str]) -> str:
     for word, value in words.items():
         argument = argument.replace(word, value)
@@ -85,8 +99,8 @@ def _filled(argument: str, words: Mapping[str, str]) -> str:
 def group_plan(plan: Mapping[str, Any], members: Sequence[tuple[str, str]], port: int) -> dict[str, Any]:
     """Return a node's plan as its part in a group of (node, address), the first of which leads and measures."""
     rank = next(place for place, (node, _) in enumerate(members) if node == plan["node"])
-    limit = sum(test["timeout_seconds"] * (2 if test.get("retry") else 1) for test in plan["tests"])
-    serve = {"test": MEMBER, "tool": "serve", "timeout_seconds": int(limit) + JOIN_SECONDS}
+    limit = int(longest(plan["tests"]).total_seconds())
+    serve = {"test": MEMBER, "tool": "serve", "timeout_seconds": limit + JOIN_SECONDS}
     return {
         **plan,
         **({"tests": [serve]} if rank else {}),
@@ -100,5 +114,4 @@ def group_plan(plan: Mapping[str, Any], members: Sequence[tuple[str, str]], port
 
 def group_limit(suite: Suite) -> timedelta:
     """Return how long a group may take from its first pod to its last result."""
-    tests = sum((test.timeout * (2 if test.retry else 1) for test in suite.tests), timedelta(0))
-    return tests + timedelta(seconds=2 * JOIN_SECONDS)
+    return sum((test.longest for test in suite.tests), timedelta(0)) + timedelta(seconds=2 * JOIN_SECONDS)

@@ -105,11 +105,11 @@ def _whole(row: Mapping[str, Any], key: str, where: str) -> int:
 
 
 def _refuse_long_segments(suite: Suite, where: str) -> None:
-    """A suite of one node runs in pods of at most four hours, counted by what its tests may take."""
-    longest = sum((test.timeout * test.repeats for test in suite.tests), timedelta(0))
-    if suite.nodes == (1, 1) and longest > LONGEST_SEGMENT:
+    """A suite of one node runs in pods of at most four hours, counted by its time-outs; second tries come on top."""
+    once = sum((test.timeout * test.repeats for test in suite.tests), timedelta(0))
+    if suite.nodes == (1, 1) and once > LONGEST_SEGMENT:
         raise Permanent(
-            f"{where}: the tests of one pod may take {longest.total_seconds() / 3600:.1f} h: shorten their time-outs "
+            f"{where}: the tests of one pod may take {once.total_seconds() / 3600:.1f} h: shorten their time-outs "
             "to 4 h together and raise `segments`, so that an interruption costs one segment."
         )
 

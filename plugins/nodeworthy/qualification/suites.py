@@ -78,6 +78,12 @@ class TestSpec:
     image: str = ""
     """For an operator's own check: the container image, pinned by digest. Empty for a tool of the probe's own image."""
 
+    @property
+    def longest(self) -> timedelta:
+        """How long the probe may work on it: each run tried again after a bad end, all of them after a near miss."""
+        tries = (2 if self.retry else 1) * (2 if self.near_miss_percent is not None else 1)
+        return self.timeout * self.repeats * tries
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -129,10 +135,7 @@ class Suite:
     def cost(self, gpus: int) -> Cost:
         """Return what one run costs on nodes of so many GPUs, usually and when every test runs into its time-out."""
         usual = sum((test.usual * test.repeats for test in self.tests), timedelta(0)) * self.segments
-        most = sum(
-            (test.timeout * test.repeats * (2 if test.retry or test.near_miss_percent else 1) for test in self.tests),
-            timedelta(0),
-        )
+        most = sum((test.longest for test in self.tests), timedelta(0))
         share = gpus * self.nodes[0] / 3600
         return Cost(
             usual, most * self.segments, usual.total_seconds() * share, most.total_seconds() * self.segments * share

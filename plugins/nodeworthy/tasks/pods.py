@@ -8,7 +8,6 @@ before the pod is deleted.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -55,6 +54,7 @@ class TestPodOperator(KubernetesPodOperator):
     def execute(self, context: Context) -> Any:
         """Skip what is proven; otherwise write the plan into the pod and start it."""
         from nodeworthy.procedures.test_plan import proven, test_plan
+        from nodeworthy.qualification.plans import longest
         from nodeworthy.wiring import wiring
 
         with sentences():
@@ -67,7 +67,7 @@ class TestPodOperator(KubernetesPodOperator):
                 self.log.info("%s", earlier)
                 return receipt(self.node, self.task_id, earlier)
             plan = test_plan(lease, record.node, work, self._wanted())
-            limit = timedelta(seconds=sum(map(_longest, plan["tests"]))) + self._node_patience()
+            limit = longest(plan["tests"]) + self._node_patience()
         self._pin(plan)
         # The pod operator counts its limit from the task's first start; segments that ran before it do not count.
         ran = wiring().clock.now() - context["ti"].start_date
@@ -176,8 +176,3 @@ class TestPodOperator(KubernetesPodOperator):
 
         pod = grant(super().build_pod_request_obj(context), self._needs)
         return add_checks(pod, self._checks)
-
-
-def _longest(test: Mapping[str, Any]) -> float:
-    """Return how many seconds a test may take with its repeats, and once more where an end of its run is retried."""
-    return float(test["timeout_seconds"] * test.get("repeats", 1) * (2 if test.get("retry") else 1))

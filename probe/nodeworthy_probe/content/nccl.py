@@ -39,7 +39,6 @@ _BROKEN = re.compile(
     r"MPI_ABORT was invoked.*|.*Primary job +terminated.*|.*exited on signal \d+.*|.*Test (?:NCCL|CUDA) failure.*"
 )
 _SWEEP_MISSING = "the line that announces the sweep is missing"
-_DEVICES_MISSING = "the device list is missing"
 
 
 def read(text: str, sheet: Sheet) -> None:

@@ -204,11 +204,12 @@ def test_a_deleted_node_object_is_gone_or_was_never_deleted() -> None:
 
 
 def test_a_test_plan_is_over_when_its_tests_would_be() -> None:
-    """The pool's patience for a pod and the time of each test."""
+    """The pool's patience for a pod and the time of each test: its runs, and once more where it may be tried again."""
     one = bench("validation_booted")
-    effect = written(one, "test-plan", "hardware/1", plan={"tests": [{"timeout_seconds": 60}]})
+    tests = [{"timeout_seconds": 60}, {"timeout_seconds": 30, "repeats": 5, "retry": ["crashed"]}]
+    effect = written(one, "test-plan", "hardware/1", plan={"tests": tests})
     start = library().policy("training")["waits"]["node_ready"]
-    one.machine.now += start + timedelta(seconds=59)
+    one.machine.now += start + timedelta(seconds=60 + 30 * 5 * 2 - 1)
     assert look(one, effect) is None
     one.machine.now += timedelta(seconds=1)
     assert look(one, effect) == Found("failed", {"taken_in": False})
