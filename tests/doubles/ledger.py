@@ -275,6 +275,11 @@ class MemoryLedger:
         self._requests[lease.episode] = request
         return request
 
+    def settle_request(self, lease: Lease) -> None:
+        """End it."""
+        if (request := self.open_request(lease)) is not None:
+            self._requests[lease.episode] = replace(request, end=End.REPLACED)
+
     def open_request(self, lease: Lease) -> Request | None:
         """Return the request that waits."""
         newest = self._requests.get(lease.episode)

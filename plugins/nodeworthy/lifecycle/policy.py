@@ -107,11 +107,13 @@ class Policy:
     approvals: Mapping[str, ApprovalRule] = field(default_factory=dict)
     deadlines: Mapping[str, Deadline] = field(default_factory=dict)
     """By milestone, where this pool's differs from the lifecycle's."""
+    approval_lives: timedelta | None = None
+    """How old a person's approval may be when another lease than the one under which it was given rests on it."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Policy:
         """Read a policy from its checked mapping. Raises PolicyError with the place of what is wrong."""
-        brake = document.get("brake")
+        brake, lives = document.get("brake"), document.get("validity", {}).get("approval")
         return cls(
             pool=str(document["pool"]),
             modes={Action(name): Mode(mode) for name, mode in document["actions"].items()},
@@ -126,6 +128,7 @@ class Policy:
                 for name, value in document.get("deadlines", {}).items()
                 if name != LEASE
             },
+            approval_lives=_time(lives, ("validity", "approval")) if lives else None,
         )
 
     def mode(self, action: Action) -> Mode:

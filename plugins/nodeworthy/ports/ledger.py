@@ -136,6 +136,9 @@ class Ledger(Protocol):
         Another open request of the episode ends: expired when its time is over, otherwise replaced.
         """
 
+    def settle_request(self, lease: Lease) -> None:
+        """End what of the episode still waits for an answer, since its run goes on without one. Idempotent."""
+
     def open_request(self, lease: Lease) -> Request | None:
         """Return the request of the episode that waits for an answer."""
 
@@ -155,7 +158,11 @@ class Ledger(Protocol):
         """
 
     def answers(self, node: str, episode: int, plan_sha256: str = "") -> tuple[Answer, ...]:
-        """Return the answers to exactly this plan, or of the whole episode, oldest first, without those voided."""
+        """Return the answers to exactly this plan, or of the whole episode, oldest first.
+
+        Without those voided, and without approvals that are too old for the lease of now: one serves the lease under
+        which it was given to its end, and later ones for the policy's `validity.approval`.
+        """
 
     def observe(self, lease: Lease, action: Action, what: str) -> None:
         """Write down what would be done to the node if its policy did not only observe. Once per episode and words."""

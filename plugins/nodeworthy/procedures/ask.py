@@ -104,11 +104,13 @@ def ask(asking: Asking, *, must: bool = False) -> Decision | Asked:
     answers = [one for one in asking.answers() if not (must and one.who == POLICY)]
     made = decide(answers, rule.answers)
     if made is not None and made.approved:
+        _ask_no_more(asking)
         return made
     if made is None and not must and not question.needs_approval:
         work.ledger.record_approval(
             asking.lease, plan_sha256=question.plan_sha256, who=POLICY, answer=APPROVE, why=NOT_NEEDED
         )
+        _ask_no_more(asking)
         return Decision(True, POLICY, NOT_NEEDED)
     request = work.ledger.ask(asking.lease, _request(asking, rule))
     if request.end is End.REFUSED and made is not None:
@@ -133,6 +135,7 @@ def take_answer(asking: Asking, given: Given) -> Decision | NotYet:
     made = decide(asking.answers(), asking.rule.answers)
     if made is None:
         return NotYet(f"{who} approved the plan of {asking.node.name}: another person must answer too.")
+    _ask_no_more(asking)
     return made
 
 
@@ -147,6 +150,12 @@ def unheard(lease: Lease, given: Given, work: Work, why: str) -> None:
     person = work.library.roles().person(given.user_id, given.name)
     who = person.name if person else given.name
     work.ledger.refuse_answer(lease, plan_sha256="", who=who, answer=given.answer, why=why)
+
+
+def _ask_no_more(asking: Asking) -> None:
+    """End a request that the policy of now does not want any more; open, it would end the work when it expires."""
+    if asking.work.ledger.open_request(asking.lease) is not None:
+        asking.work.ledger.settle_request(asking.lease)
 
 
 def _request(asking: Asking, rule: ApprovalRule) -> Request:

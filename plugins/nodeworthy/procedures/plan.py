@@ -110,7 +110,8 @@ def require_answer(asking: Asking) -> Decision:
     if made is None:
         raise Refused(
             f"The plan of {name} ({question.subject}, {question.plan_sha256[:12]}) has no answer that decides: answer "
-            "its approval; if it was answered before, the plan has changed since."
+            "its approval. If it was answered before, the plan has changed since, or the answer was given for an "
+            "earlier try and is older than the policy's `validity.approval`: clear the task that asks, too."
         )
     if not made.approved:
         raise Refused(f"The plan was refused by {made.who}: {made.why}.")

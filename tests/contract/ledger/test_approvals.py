@@ -211,6 +211,27 @@ def test_a_move_needs_as_many_answers_as_the_pools_rule(bench: Bench) -> None:
     assert bench.ledger.advance(lease, "firmware", {"firmware_set": "s"}).to == "firmware_current"
 
 
+def test_an_old_approval_serves_only_the_lease_under_which_it_was_given(bench: Bench) -> None:
+    """A soak of days goes on under it; a try after it has grown old must ask again. A "no" never grows old."""
+    document = {"pool": "pool-a", "actions": {}, "validity": {"approval": DAY}}
+    bench.ledger.close()
+    bench.ledger = type(bench.ledger)(bench.url, bench.clock, LIFECYCLE, lambda _: Policy.from_document(document))
+    lease = bench.take()
+    answer(bench, lease, "ada")
+    answer(bench, lease, "eve", "refuse", "c")
+    bench.clock.pass_(2 * DAY)
+    assert bench.ledger.lease("n1", "run-1").token == lease.token
+    assert [one.who for one in bench.ledger.answers("n1", lease.episode)] == ["ada", "eve"]
+    bench.ledger.release(lease, close=False, reason="a pod died")
+    lease = bench.take(run="run-2")
+    assert [one.who for one in bench.ledger.answers("n1", lease.episode)] == ["eve"]
+    answer(bench, lease, "bob")
+    bench.ledger.release(lease, close=False, reason="")
+    bench.clock.pass_(DAY - timedelta(seconds=1))
+    bench.take(run="run-3")
+    assert [one.who for one in bench.ledger.answers("n1", lease.episode)] == ["eve", "bob"]
+
+
 def test_what_would_be_done_is_written_once_and_read_by_time_and_pool(bench: Bench) -> None:
     """Per episode, action and words; the report reads all nodes of a pool from a time on."""
     lease = bench.take()

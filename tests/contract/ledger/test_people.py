@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -71,6 +72,10 @@ def test_unknown_words_are_refused(bench: Bench) -> None:
     lease = bench.take()
     with pytest.raises(Refused, match="automation, admission, both"):
         bench.ledger.hold(hold("everything"))
+    with pytest.raises(Refused, match="needs a reason"):
+        bench.ledger.hold(replace(hold("both"), why=" "))
+    with pytest.raises(Refused, match="2026-12-01 08:00 UTC has passed"):
+        bench.ledger.hold(hold("both", hours=0))
     with pytest.raises(Refused, match="approve, refuse"):
         bench.ledger.record_approval(lease, plan_sha256="p", who="bob", answer="perhaps", why="")
 

@@ -142,6 +142,18 @@ def test_an_answer_to_a_plan_that_changed_since_does_not_count() -> None:
     assert asked(changed).body != asked(one).body
 
 
+@pytest.mark.parametrize("now", [Rules(1), Rules(2, asks=False)], ids=["one is enough", "nobody is asked"])
+def test_a_rule_that_was_relaxed_meanwhile_leaves_no_request_open(now: Rules) -> None:
+    """Two were asked for; by the rule of now the run goes on, and nothing is left that could expire under its work."""
+    one = racked(answers=2)
+    asked(one)
+    relaxed = replace(one, work=replace(one.work, library=now))
+    made = take_answer(asking(relaxed), ADA) if now.asks else ask(asking(relaxed))
+    assert isinstance(made, Decision)
+    assert made.approved
+    assert one.ledger.open_request(one.lease) is None
+
+
 class Changed(Rules):
     """The same rules with another image to be installed."""
 

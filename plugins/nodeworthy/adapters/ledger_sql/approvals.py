@@ -6,6 +6,7 @@ What is asked, answered, answered by somebody who may not, or left to expire, is
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -14,21 +15,31 @@ from nodeworthy.adapters.ledger_sql import schema
 from nodeworthy.adapters.ledger_sql.schema_approvals import requests
 from nodeworthy.adapters.ledger_sql.store import Row, Store
 from nodeworthy.errors import Refused
-from nodeworthy.lifecycle.approvals import APPROVE, REFUSE, End, Request, decide
+from nodeworthy.lifecycle.approvals import APPROVE, POLICY, REFUSE, End, Request, decide
 from nodeworthy.lifecycle.records import Answer, Lease
 
 ANSWERS: Final = (APPROVE, REFUSE)
 
 _approvals = schema.approvals.c
+_leases = schema.leases.c
+_BEGAN = sa.select(_leases.since).where(_leases.episode == sa.bindparam("episode"), _leases.ended_at.is_(None))
 _ANSWERS = (
     sa.select(schema.approvals)
     .where(
         _approvals.node == sa.bindparam("serial"),
         _approvals.episode == sa.bindparam("episode"),
         _approvals.voided_at.is_(None),
+        # A person's approval serves the lease under which it was given to its end, and later ones while it is young.
+        sa.or_(
+            _approvals.answer != APPROVE,
+            _approvals.who == POLICY,
+            _approvals.at >= _BEGAN.scalar_subquery(),
+            _approvals.at > sa.bindparam("oldest"),
+        ),
     )
     .order_by(_approvals.id)
 )
+_FOR_EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Approvals(Store):
@@ -67,6 +78,11 @@ class Approvals(Store):
             )
             return request_of(written, lease.node)
 
+    def settle_request(self, lease: Lease) -> None:
+        """End what of the episode still waits for an answer, since its run goes on without one. Idempotent."""
+        with self._writing() as connection:
+            self._end_open_request(connection, self._fenced(connection, lease), lease.episode, End.REPLACED)
+
     def open_request(self, lease: Lease) -> Request | None:
         """Return the request of the episode that waits for an answer."""
         with self._reading() as connection:
@@ -96,7 +112,7 @@ class Approvals(Store):
             self._audit(connection, row.serial, "approval", {"episode": lease.episode, **words})
             newest = self._newest_request(connection, lease.episode)
             if newest is not None and newest.ended_at is None and newest.plan_sha256 == plan_sha256:
-                answers = self._answers(connection, row.serial, lease.episode)
+                answers = self._answers(connection, row, lease.episode)
                 made = decide([one for one in answers if one.plan_sha256 == plan_sha256], newest.answers)
                 if made is not None:
                     self._end_request(connection, row, newest, End.APPROVED if made.approved else End.REFUSED)
@@ -111,13 +127,21 @@ class Approvals(Store):
             self._audit(connection, row.serial, "answer refused", told)
 
     def answers(self, node: str, episode: int, plan_sha256: str = "") -> tuple[Answer, ...]:
-        """Return the answers to exactly this plan, or of the whole episode, oldest first, without those voided."""
+        """Return the answers to exactly this plan, or of the whole episode, oldest first.
+
+        Without those voided, and without approvals that are too old for the lease of now.
+        """
         with self._reading() as connection:
-            found = self._answers(connection, self._serial(connection, node), episode)
+            table = schema.nodes
+            row = connection.execute(sa.select(table).where(table.c.serial == self._serial(connection, node))).one()
+            found = self._answers(connection, row, episode)
         return tuple(answer for answer in found if plan_sha256 in ("", answer.plan_sha256))
 
-    def _answers(self, connection: sa.Connection, serial: str, episode: int) -> tuple[Answer, ...]:
-        rows = connection.execute(_ANSWERS, {"serial": serial, "episode": episode})
+    def _answers(self, connection: sa.Connection, node: Row, episode: int) -> tuple[Answer, ...]:
+        policy = self._policy(node.pool)
+        lives = policy.approval_lives if policy else None
+        oldest = _FOR_EVER if lives is None else self._clock.now() - lives
+        rows = connection.execute(_ANSWERS, {"serial": node.serial, "episode": episode, "oldest": oldest})
         return tuple(Answer(row.plan_sha256, row.who, row.answer, row.why) for row in rows)
 
     def _void_approvals(self, connection: sa.Connection, node: Row, episode: int) -> None:

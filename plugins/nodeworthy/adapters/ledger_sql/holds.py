@@ -31,9 +31,13 @@ class Holds(Approvals):
     """The part of the ledger that keeps who holds what."""
 
     def hold(self, hold: Hold) -> None:
-        """Put a hold on a node. Refused for a scope that does not exist."""
+        """Put a hold on a node. Refused for an unknown scope, without a reason, and for an end in the past."""
         if hold.scope not in SCOPES:
             raise Refused(f"A hold has no scope {hold.scope}: use one of {', '.join(SCOPES)}.")
+        if not hold.why.strip():
+            raise Refused(f"A hold of {hold.node} needs a reason: whoever finds it must know why.")
+        if hold.until is not None and hold.until <= self._clock.now():
+            raise Refused(f"{hold.until:%Y-%m-%d %H:%M} {hold.until:%Z} has passed: a hold ends in the future.")
         with self._writing() as connection:
             row = self._locked(connection, hold.node)
             words = {"who": hold.who, "why": hold.why, "until": hold.until, "scope": hold.scope}

@@ -91,7 +91,7 @@ class Moves(Absences, Judgements, Outbox):
             certificate_expires=None if certificate is None else certificate.expires_at,
             # The one that refuses by its presence is read always.
             holds=self._holds(connection, node.serial, node.name),
-            answers=self._answers(connection, node.serial, lease.episode) if answered else (),
+            answers=self._answers(connection, node, lease.episode) if answered else (),
             policy=self._policy(node.pool) if answered else None,
         )
 
