@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.canonical import sha256_hex
 from nodeworthy.evidence.checkpoint import KeyRing
 from nodeworthy.lifecycle.upkeep import Notice
 from nodeworthy.procedures import checkpoint
@@ -49,7 +50,7 @@ def verify(house: House, interval: timedelta, proofs: Proofs) -> str:
     else:
         broken = [problem for name in chosen for problem in house.upkeep.verify_audit(name)]
     if broken:
-        house.upkeep.raise_notices([Notice(NOTICE, sentence, sentence) for sentence in broken])
+        house.upkeep.raise_notices([Notice(NOTICE, sha256_hex(one.encode()), one) for one in broken])
         raise Permanent(
             f"The audit is broken in {len(broken)} places, the first: {broken[0]} Stop all automation, keep the "
             "database as it is, and compare it with its last checkpoint and backup."

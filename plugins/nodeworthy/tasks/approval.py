@@ -203,5 +203,5 @@ def given(answered: Any) -> Any:
 
     user = answered["responded_by_user"] or {}
     word = approvals.APPROVE if APPROVE in answered["chosen_options"] else approvals.REFUSE
-    why = str(answered["params_input"].get(REASON, "")) or "no reason given"
+    why = str((answered["params_input"] or {}).get(REASON, "")) or "no reason given"
     return Given(str(user.get("id", "")), str(user.get("name", "nobody")), word, why)

@@ -1,16 +1,18 @@
 """Random lives of a small fleet on the real ledger: events, crashes inside transactions, stale tokens, clock jumps.
 
 After every step: nobody entered service without both scopes, a certificate and the room of a hold; no stale token did
-anything; no voluntary absence was taken beyond a budget; a node that left service is counted; the audit verifies.
+anything; no voluntary absence was taken beyond a budget; a node that left service is counted; whoever is asked has a run
+that will hear the answer; the audit verifies.
 """
 
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -27,6 +29,7 @@ from nodeworthy.lifecycle.policy import Action, Policy
 from nodeworthy.lifecycle.records import Hold, Lease
 
 from tests.contract.ledger.support import HOUR, LIFECYCLE, START, Bench, ManualClock, node, reference
+from tests.contract.ledger.test_approvals import request
 
 EVENTS = sorted({row.event for row in LIFECYCLE.transitions})
 PROOF = {key: "seen" for row in LIFECYCLE.transitions for key in row.proof}
@@ -165,6 +168,26 @@ class Fleet(RuleBasedStateMachine):
             data, lambda lease: self.ledger.record_approval(lease, plan_sha256="p", who="ada", answer=answer, why="")
         )
 
+    @rule(data=st.data(), plan=st.sampled_from("pq"), hours=st.integers(1, 40), closes=st.booleans())
+    def ask(self, data: st.DataObject, plan: str, hours: int, closes: bool) -> None:
+        """A run asks a person about its node, and parks."""
+
+        def act(lease: Lease) -> None:
+            until = self.clock.time + timedelta(hours=hours)
+            self.ledger.ask(lease, replace(request(lease, plan), expires_at=until, closes=closes))
+
+        self._under(data, act)
+
+    @rule()
+    def keep_house(self) -> None:
+        """Requests whose time is over and dead leases are ended; nobody is called stranded about whom one is asked."""
+        with self._may_fail():
+            self.ledger.expire_requests()
+            self.ledger.end_dead_leases()
+        with self._steady():
+            asked = {one.node for one in self.ledger.open_requests()}
+            assert asked.isdisjoint(one.node for one in self.ledger.stranded())
+
     @rule(name=st.sampled_from(NODES), scope=st.sampled_from(["automation", "admission"]), on=st.booleans())
     def hold(self, name: str, scope: str, on: bool) -> None:
         """Somebody holds a node, or releases it."""
@@ -207,6 +230,17 @@ class Fleet(RuleBasedStateMachine):
                 gone = not LIFECYCLE.milestone(record.milestone).schedulable
                 if gone and not LIFECYCLE.milestone(record.milestone).final:
                     assert record.node.name in absent, record
+
+    @invariant()
+    def whoever_is_asked_will_be_heard(self) -> None:
+        """An open request is of the run that has the node of its open episode: no answer is waited for in vain."""
+        with closing(sqlite3.connect(self.folder / "ledger.db")) as ledger:
+            unheard = ledger.execute(
+                "SELECT r.node, r.run FROM approval_requests r JOIN episodes e ON e.id = r.episode "
+                "LEFT JOIN leases l ON l.episode = r.episode AND l.ended_at IS NULL "
+                "WHERE r.ended_at IS NULL AND (e.closed_at IS NOT NULL OR l.run IS NULL OR l.run != r.run)"
+            ).fetchall()
+        assert unheard == []
 
     @invariant()
     def the_audit_verifies(self) -> None:
