@@ -1,8 +1,8 @@
 """Random lives of a small fleet on the real ledger: events, crashes inside transactions, stale tokens, clock jumps.
 
 After every step: nobody entered service without both scopes, a certificate and the room of a hold; no stale token did
-anything; no voluntary absence was taken beyond a budget; a node that left service is counted; whoever is asked has a run
-that will hear the answer; the audit verifies.
+anything; no voluntary absence was taken beyond a budget; a node that left service is counted; whoever is asked has
+a run that will hear the answer; the audit verifies.
 """
 
 from __future__ import annotations
