@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from nodeworthy.evidence.measurements import Measurement, MeasurementStatus
 
 RESULT_SCHEMA = "nodeworthy.result/1"
+_NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
 _STATUSES = {status.value: status for status in MeasurementStatus}
 
 
@@ -155,25 +157,29 @@ def number(value: Any) -> float | None:
 
 
 def _measurement(row: Mapping[str, Any], node: str, tests: Mapping[str, TestRun]) -> Measurement:
-    value = number(row.get("value"))
+    given = row.get("value")
+    value = number(given)
     known = _STATUSES.get(str(row["status"]), MeasurementStatus.NOT_A_NUMBER)
-    if known is MeasurementStatus.OK and value is None:
-        known = MeasurementStatus.MISSING if row.get("value") is None else MeasurementStatus.NOT_A_NUMBER
+    if value is None and known is MeasurementStatus.OK:
+        known = MeasurementStatus.MISSING if given is None else MeasurementStatus.NOT_A_NUMBER
     test = str(row["test"])
     run = tests.get(test)
-    return Measurement(
-        node,
-        str(row["component"]),
-        str(row["metric"]),
-        value,
-        str(row["unit"]),
-        str(row["statistic"]),
-        test,
-        known,
-        dict(row["parameters"]) if row.get("parameters") else {},
-        row.get("transport") or (run.transport if run else None),
-        run.tool_version if run else None,
-        _runs(row["runs"]) if row.get("runs") else (),
+    # In the order of Measurement's fields; by name it takes longer, half a million times.
+    return Measurement._make(
+        (
+            node,
+            str(row["component"]),
+            str(row["metric"]),
+            value,
+            str(row["unit"]),
+            str(row["statistic"]),
+            test,
+            known,
+            dict(row["parameters"]) if row.get("parameters") else _NO_PARAMETERS,
+            row.get("transport") or (run.transport if run else None),
+            run.tool_version if run else None,
+            _runs(row["runs"]) if row.get("runs") else (),
+        )
     )
 
 

@@ -78,24 +78,31 @@ def decide(case: Case) -> Judgement:
 
 def _remarks(case: Case, result: Result, failures: Sequence[Failure]) -> tuple[Remark, ...]:
     """Return what was noticed beside the reasons; a figure that is a reason already is not noticed once more."""
+    if case.history is None and not any(run.second_try for run in result.tests.values()):
+        return ()
     parts = parts_of(case.stored.document)
+    explained = case.suite.explained
     unfit = {failure.row.test for failure in failures if failure.verdict in UNFIT}
     told = {(failure.row.test, failure.row.component) for failure in failures}
     rows = [
         row
         for row in case.rows
-        if row.test not in unfit and (row.test, row.component) not in told and not _is_explained(case.suite, row)
+        if row.test not in unfit
+        and (row.test, row.component) not in told
+        and (row.test, row.metric, row.statistic) not in explained
     ]
     again = passed_on_second_try(result, rows, frozenset(told), parts)
     return (*again, *(drifts(rows, case.history, parts) if case.history is not None else ()))
 
 
 def _failures(case: Case) -> list[Failure]:
+    bad = [row for row in case.rows if row.row in case.failed] if case.failed else []
+    if not bad:
+        return []
     checks = {check.code: check for check in case.suite.checks()}
     found = []
-    for row in case.rows:
-        codes = case.failed.get(row.row)
-        deciding = _deciding([checks[code] for code in codes]) if codes else None
+    for row in bad:
+        deciding = _deciding([checks[code] for code in case.failed[row.row]])
         if deciding is not None:
             found.append(
                 Failure(row, deciding, _verdict(row, deciding), case.suite.spec(row.test, row.metric, row.statistic))
@@ -132,11 +139,6 @@ def _explained(failures: list[Failure]) -> list[Failure]:
         for failure in failures
         if failure.check.layer != 3 or failure.spec is None or failure.spec.explained_by not in flagged
     ]
-
-
-def _is_explained(suite: Suite, row: Row) -> bool:
-    spec = suite.spec(row.test, row.metric, row.statistic)
-    return spec is not None and bool(spec.explained_by)
 
 
 def _reasons(case: Case, result: Result, failures: Sequence[Failure]) -> list[Reason]:

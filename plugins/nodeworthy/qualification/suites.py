@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from nodeworthy.evidence.verdicts import Scope
@@ -109,7 +110,7 @@ class Cost:
     most_gpu_hours: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Suite:
     """A declared list of tests with expectations; `tests` already holds those of the included suites, in order."""
 
@@ -147,16 +148,21 @@ class Suite:
 
     def spec(self, test: str, metric: str, statistic: str) -> MetricSpec | None:
         """Return a metric's specification, None when the suite does not ask for it."""
-        return next(
-            (
-                spec
-                for row in self.tests
-                if row.test == test
-                for spec in row.metrics
-                if (spec.metric, spec.statistic) == (metric, statistic)
-            ),
-            None,
-        )
+        return self.specs.get((test, metric, statistic))
+
+    @cached_property
+    def specs(self) -> Mapping[tuple[str, str, str], MetricSpec]:
+        """Every metric's specification by test, metric and statistic; the first where a name stands there twice."""
+        found: dict[tuple[str, str, str], MetricSpec] = {}
+        for test in self.tests:
+            for spec in test.metrics:
+                found.setdefault((test.test, spec.metric, spec.statistic), spec)
+        return found
+
+    @cached_property
+    def explained(self) -> frozenset[tuple[str, str, str]]:
+        """Test, metric and statistic of what another figure explains better (`explained_by`)."""
+        return frozenset(key for key, spec in self.specs.items() if spec.explained_by)
 
     def checks(self) -> tuple[Check, ...]:
         """Return what each expectation means, in the order in which a row's first failure is its reason."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from nodeworthy.evidence.measurements import Measurement
 from nodeworthy.qualification.columns import Column
@@ -34,19 +35,21 @@ class _Subsystem:
 
 
 def seen_together(
-    rows: tuple[Row, ...], columns: Sequence[Column], measurements: Iterable[Measurement]
+    by_column: Sequence[tuple[Row, ...]], columns: Sequence[Column], measurements: Iterable[Measurement]
 ) -> tuple[Row, ...]:
-    """Return the rows, of which one carries the node's evidence and its limit when any reference's rule asks for it."""
+    """Return all rows, which come by column; one carries the node's evidence and its limit when a rule asks for it."""
+    rows = tuple(chain.from_iterable(by_column))
     model = next((found for found in map(_model, columns) if found is not None), None)
     if model is None:
         return rows
-    subsystems = _subsystems(rows, columns, measurements)
+    subsystems = _subsystems(by_column, columns, measurements)
     if not subsystems:
         return rows
     evidence, worst = _weigh(subsystems, model)
     limit = math.log(model.limit)
     marked = worst._replace(evidence=round(evidence, _DIGITS), evidence_most=round(limit, _DIGITS))
-    return tuple(marked if row.row == worst.row else row for row in rows)
+    place = worst.row - rows[0].row
+    return (*rows[:place], marked, *rows[place + 1 :])
 
 
 def _model(column: Column) -> FaultModel | None:
@@ -55,44 +58,38 @@ def _model(column: Column) -> FaultModel | None:
 
 
 def _subsystems(
-    rows: Iterable[Row], columns: Sequence[Column], measurements: Iterable[Measurement]
+    by_column: Sequence[tuple[Row, ...]], columns: Sequence[Column], measurements: Iterable[Measurement]
 ) -> list[_Subsystem]:
-    taking_part: dict[tuple[str, Per], list[Column]] = {}
-    for column in columns:
+    taking_part: dict[tuple[str, Per], list[tuple[Column, tuple[Row, ...]]]] = {}
+    for column, rows in zip(columns, by_column, strict=True):
         # A figure derived from others, or of a pair, repeats what its GPUs' own figures say.
         own = not column.spec.derived_from and not column.spec.explained_by
         if own and column.spec.per in (Per.GPU, Per.NODE) and _model(column) is not None:
-            taking_part.setdefault((column.test.test, column.spec.per), []).append(column)
-    by_figure: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        by_figure.setdefault((row.test, row.metric, row.statistic), []).append(row)
+            taking_part.setdefault((column.test.test, column.spec.per), []).append((column, rows))
     runs = {(one.test, one.metric, one.statistic, one.component): one.runs for one in measurements if one.runs}
-    found = [_subsystem(f"{test}/{per}", test, group, by_figure, runs) for (test, per), group in taking_part.items()]
+    found = [_subsystem(f"{test}/{per}", group, runs) for (test, per), group in taking_part.items()]
     return [one for one in found if one is not None]
 
 
 def _subsystem(
     name: str,
-    test: str,
-    columns: Sequence[Column],
-    by_figure: dict[tuple[str, str, str], list[Row]],
+    group: Sequence[tuple[Column, tuple[Row, ...]]],
     runs: dict[tuple[str, str, str, str], tuple[float, ...]],
 ) -> _Subsystem | None:
-    by_column = [by_figure[test, column.spec.metric, column.spec.statistic] for column in columns]
-    for column, of_column in zip(columns, by_column, strict=True):
-        if len(of_column) != len(column.demanded) or not all(_fit(row) for row in of_column):
+    for column, of_column in group:
+        if len(of_column) != len(column.demanded) or any(_unfit(row) for row in of_column):
             return None
     references = tuple(
         column.baseline.reference
-        for column in columns
+        for column, _ in group
         if column.baseline is not None and column.baseline.reference is not None
     )
-    by_component = tuple(zip(*by_column, strict=True))
+    by_component = tuple(zip(*(of_column for _, of_column in group), strict=True))
     return _Subsystem(name, by_component, references, _runs(by_component, references, runs))
 
 
-def _fit(row: Row) -> bool:
-    return row.value is not None and row.unit == row.expected_unit and row.demanded == "yes"
+def _unfit(row: Row) -> bool:
+    return row.value is None or row.unit != row.expected_unit or row.demanded != "yes"
 
 
 def _runs(
