@@ -74,6 +74,12 @@ class Case:
         return self.work.ledger.settle(self.lease, effect, status, proof) if effect.status == INTENDED else effect
 
     @property
+    def bmc_poll(self) -> timedelta:
+        """How long to wait between two looks at the BMC, by the pool's policy."""
+        poll: timedelta = self.work.library.policy(self.node.pool)["waits"]["bmc_poll"]
+        return poll
+
+    @property
     def settle_time(self) -> timedelta:
         """How long a request of a process that died may still be on its way to the BMC."""
         return self.sku.bmc.read_timeout + CONNECT_ALLOWANCE

@@ -8,7 +8,6 @@ held out with a sentence for the person who can.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 from nodeworthy.errors import Permanent, Refused
 from nodeworthy.evidence.inventory import FirmwareItem
@@ -107,15 +106,14 @@ def _activate(case: Case, bmc: Bmc, pending: Sequence[FirmwareEntry], versions: 
     if isinstance(sent, Waiting):
         return sent
     now = case.work.clock.now()
-    poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["bmc_poll"]
     deadline = sent.intended_at + case.sku.bmc.boot_deadline
     happened = has_happened(case, sent, state)
     taken = was_answered(case, sent) if happened is None else happened
     if not sent.fresh and taken and state.boot_progress in AFTER_POST:
         # A BMC may show the stage of before the reset for a moment.
-        settled_at = sent.intended_at + 2 * poll
+        settled_at = sent.intended_at + 2 * case.bmc_poll
         if now < settled_at:
-            return until(settled_at, f"the BMC of {case.node.name} to show what the reset did")
+            return until(settled_at, f"the BMC of {case.node.name} to show what the reset did", case)
         case.settle(sent, PROVEN, {"boot_progress": state.boot_progress})
         _refuse_stuck(case, pending, versions, after="its update task ended well and the host was reset")
     if now >= deadline:
@@ -125,7 +123,9 @@ def _activate(case: Case, bmc: Bmc, pending: Sequence[FirmwareEntry], versions: 
             f"(power {state.power}, boot progress {state.boot_progress or 'unknown'}): look at the console, then "
             "clear this task."
         )
-    return Waiting(f"the self test of {case.node.name} to activate firmware", poll, deadline, {"kind": "post-ended"})
+    return Waiting(
+        f"the self test of {case.node.name} to activate firmware", case.bmc_poll, deadline, {"kind": "post-ended"}
+    )
 
 
 def _refuse_stuck(case: Case, pending: Sequence[FirmwareEntry], versions: Versions, *, after: str) -> None:

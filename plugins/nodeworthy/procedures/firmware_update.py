@@ -6,8 +6,6 @@ settled by looking: a task that the BMC did not know before is ours.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from nodeworthy.errors import OutcomeUnknown, Refused
 from nodeworthy.evidence.inventory import FirmwareItem
 from nodeworthy.lifecycle.records import Effect
@@ -37,10 +35,9 @@ def update(case: Case, bmc: Bmc, entry: FirmwareEntry, item: FirmwareItem) -> Wa
         task = _start(case, bmc, effect, entry, item)
     state = bmc.update_state(task)
     deadline = effect.intended_at + case.sku.bmc.update_deadline
-    poll: timedelta = case.work.library.policy(case.node.pool)["waits"]["bmc_poll"]
     if state.running and case.work.clock.now() < deadline:
         check = {"kind": "update-ended", "task": task}
-        return Waiting(f"the update of {entry.id} to {entry.target}", poll, deadline, check)
+        return Waiting(f"the update of {entry.id} to {entry.target}", case.bmc_poll, deadline, check)
     if state.running:
         case.settle(effect, UNKNOWN, {"task": task, "message": state.message})
         raise OutcomeUnknown(
@@ -61,7 +58,7 @@ def _never_arrived(case: Case, entry: FirmwareEntry, effect: Effect) -> Waiting 
     """Give up a start that no task tells of, once any request of a dead process must have arrived."""
     arrived_by = effect.intended_at + case.settle_time
     if case.work.clock.now() < arrived_by:
-        return until(arrived_by, f"an update request of {entry.id} that may be on its way")
+        return until(arrived_by, f"an update request of {entry.id} that may be on its way", case)
     if QUIRK_TASKS_VANISH in case.sku.bmc.quirks:
         case.settle(effect, UNKNOWN, {})
         raise OutcomeUnknown(

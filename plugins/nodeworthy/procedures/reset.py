@@ -8,7 +8,7 @@ tell, a person decides.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from nodeworthy.errors import OutcomeUnknown, Permanent
@@ -36,7 +36,7 @@ def send_reset(case: Case, bmc: Bmc, kind: str, key: str, before: Mapping[str, A
             return effect
         arrived_by = effect.intended_at + case.settle_time
         if case.work.clock.now() < arrived_by:
-            return until(arrived_by, f"a reset of {case.node.name} that may still be on its way")
+            return until(arrived_by, f"a reset of {case.node.name} that may still be on its way", case)
         case.settle(effect, FAILED, {"sent": False})
         effect = case.intend(RESET, case.attempt(RESET, key.rsplit("/", 1)[0]), detail)
     case.work.say(f"Sending reset {kind} to {case.node.name} (effect {effect.id}).")
@@ -88,7 +88,7 @@ def power_on(case: Case, bmc: Bmc, state: SystemState) -> Waiting:
             "power supplies and cords, then clear this task."
         )
     case.work.say(f"{case.node.name} has power state {state.power}: its GPUs can be read after power-on self test.")
-    return Waiting("power and self test", timedelta(seconds=15), deadline, {"kind": "post-ended"})
+    return Waiting("power and self test", case.bmc_poll, deadline, {"kind": "post-ended"})
 
 
 def settle_power_on(case: Case, state: SystemState) -> None:
@@ -116,9 +116,9 @@ def _send(case: Case, bmc: Bmc, kind: str, effect: Effect) -> None:
         raise
 
 
-def until(moment: datetime, what: str) -> Waiting:
+def until(moment: datetime, what: str, case: Case) -> Waiting:
     """Wait for a time, during which `what` shows itself."""
-    return Waiting(what, timedelta(seconds=10), moment, {"kind": "moment", "at": moment.isoformat()})
+    return Waiting(what, case.bmc_poll, moment, {"kind": "moment", "at": moment.isoformat()})
 
 
 def _iso(moment: datetime | None) -> str | None:

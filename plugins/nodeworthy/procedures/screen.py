@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from nodeworthy.errors import NodeworthyError, Refused, Transient
 from nodeworthy.evidence.measurements import EvidenceReference
@@ -23,7 +22,6 @@ from nodeworthy.procedures.trial import SCOPE, Answer, Court, Trial
 from nodeworthy.qualification.screening import Outcome, Screening, in_groups
 from nodeworthy.qualification.suites import Suite, of_one_node
 
-POLL = timedelta(seconds=5)
 WHOLE_FLEET = "M3"
 """The level whose groups may cross racks."""
 
@@ -80,9 +78,9 @@ def _run(trials: Sequence[Trial], court: Court, judging: Judging) -> Waiting | N
     running = [trial for trial in open_ if not trial.is_home() and _begun(trial) and not trial.is_over()]
     if running:
         names = "; ".join(", ".join(trial.nodes) for trial in running)
-        deadline = max(trial.record().intended_at + trial.limit for trial in running) + POLL
+        deadline = max(trial.record().intended_at + trial.limit for trial in running) + court.poll
         groups = [trial.group for trial in running]
-        return Waiting(f"the groups {names}", POLL, deadline, {"kind": "pods", "groups": groups})
+        return Waiting(f"the groups {names}", court.poll, deadline, {"kind": "pods", "groups": groups})
     home: list[tuple[Trial, StoredResult]] = []
     for trial in open_:
         if trial.answer() is None:

@@ -49,6 +49,13 @@ class Court:
         """A short name of this run and suite, for pods and records."""
         return f"{self.suite.name}-{sha256(self.run.encode()).hexdigest()[:8]}"
 
+    @property
+    def poll(self) -> timedelta:
+        """How long to wait between two looks at the pods: the longest that a pool of these nodes names."""
+        pools = {record.node.pool for record in self.records.values()}
+        poll: timedelta = max(self.work.library.policy(pool)["waits"]["cluster_poll"] for pool in pools)
+        return poll
+
     def case(self, node: str) -> Case:
         """Return one node's case."""
         known = self.records[node].node

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,104 +20,98 @@ from nodeworthy.tasks.heartbeat import heartbeat
 log = logging.getLogger("nodeworthy")
 
 
-class ReadyTrigger(BaseTrigger):
-    """Fires once when `check` holds for the node, or at the deadline (aware UTC, ISO 8601).
+class LookingTrigger(BaseTrigger):
+    """Looks every `poll_seconds` and fires once: when it saw what is waited for, or at the deadline (ISO 8601, aware).
 
-    Meanwhile the leases of `holder`, the run that waits, are kept alive.
+    Meanwhile the leases of `holder`, the run that waits, are kept alive. Subclasses say what is looked at.
     """
+
+    def __init__(self, poll_seconds: float, deadline: str, holder: str = "") -> None:
+        super().__init__()
+        self.poll = timedelta(seconds=poll_seconds)
+        self.deadline = datetime.fromisoformat(deadline)
+        self.holder = holder
+
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """Return the arguments that say what is looked at, as Airflow stores them."""
+
+    @abstractmethod
+    def look(self) -> bool:
+        """Look once, in a thread of its own. What cannot be read now has not come; the deadline ends the wait."""
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return what Airflow stores of this trigger."""
+        arguments = {
+            **self.about(),
+            "poll_seconds": self.poll.total_seconds(),
+            "deadline": self.deadline.isoformat(),
+            "holder": self.holder,
+        }
+        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Wait and fire once; the event says whether it came."""
+        async with heartbeat(self.holder):
+            came = await self._wait()
+        yield TriggerEvent({"schema": 1, **self.about(), "came": came})
+
+    async def _wait(self) -> bool:
+        while (left := (self.deadline - datetime.now(tz=UTC)).total_seconds()) > 0:
+            if await asyncio.to_thread(self.look):
+                return True
+            await asyncio.sleep(min(self.poll.total_seconds(), left))
+        return False
+
+
+class ReadyTrigger(LookingTrigger):
+    """Waits until `check` holds for the node."""
 
     def __init__(
         self, node: str, check: Mapping[str, Any], poll_seconds: float, deadline: str, holder: str = ""
     ) -> None:
-        super().__init__()
+        super().__init__(poll_seconds, deadline, holder)
         self.node = node
         self.check = dict(check)
-        self.poll = timedelta(seconds=poll_seconds)
-        self.deadline = datetime.fromisoformat(deadline)
-        self.holder = holder
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return what Airflow stores of this trigger."""
-        arguments = {
-            "node": self.node,
-            "check": self.check,
-            "poll_seconds": self.poll.total_seconds(),
-            "deadline": self.deadline.isoformat(),
-            "holder": self.holder,
-        }
-        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+    def about(self) -> dict[str, Any]:
+        """Return the node and the check."""
+        return {"node": self.node, "check": self.check}
 
-    async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look every `poll` and fire once."""
-        async with heartbeat(self.holder):
-            ready = await self._wait()
-        yield TriggerEvent({"schema": 1, "node": self.node, "ready": ready})
+    def look(self) -> bool:
+        """Tell whether the check holds now."""
+        from nodeworthy.errors import NodeworthyError
+        from nodeworthy.procedures.ready import ready
+        from nodeworthy.wiring import wiring
 
-    async def _wait(self) -> bool:
-        while datetime.now(tz=UTC) < self.deadline:
-            if await asyncio.to_thread(_is_ready, self.node, self.check):
-                return True
-            await asyncio.sleep(self.poll.total_seconds())
-        return False
+        work = wiring().work(log.debug)
+        try:
+            (record,) = work.ledger.nodes([self.node])
+            return ready(self.check, record.node, work)
+        except NodeworthyError as error:
+            log.info("%s: not readable yet: %s", self.node, error.sentence)
+            return False
 
 
-def _is_ready(name: str, check: Mapping[str, Any]) -> bool:
-    """Look once. A world that cannot be read now is not ready; the deadline ends the wait."""
-    from nodeworthy.errors import NodeworthyError
-    from nodeworthy.procedures.ready import ready
-    from nodeworthy.wiring import wiring
-
-    work = wiring().work(log.debug)
-    try:
-        (record,) = work.ledger.nodes([name])
-        return ready(check, record.node, work)
-    except NodeworthyError as error:
-        log.info("%s: not readable yet: %s", name, error.sentence)
-        return False
-
-
-class PodsTrigger(BaseTrigger):
-    """Fires once when all pods of these groups have ended or are gone, or at the deadline. As `ReadyTrigger` else."""
+class PodsTrigger(LookingTrigger):
+    """Waits until all pods of these groups have ended or are gone; a pod in trouble ends its group."""
 
     def __init__(self, groups: list[str], poll_seconds: float, deadline: str, holder: str = "") -> None:
-        super().__init__()
+        super().__init__(poll_seconds, deadline, holder)
         self.groups = groups
-        self.poll = timedelta(seconds=poll_seconds)
-        self.deadline = datetime.fromisoformat(deadline)
-        self.holder = holder
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return what Airflow stores of this trigger."""
-        arguments = {
-            "groups": self.groups,
-            "poll_seconds": self.poll.total_seconds(),
-            "deadline": self.deadline.isoformat(),
-            "holder": self.holder,
-        }
-        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+    def about(self) -> dict[str, Any]:
+        """Return the groups."""
+        return {"groups": self.groups}
 
-    async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look every `poll` and fire once, when no group runs any more."""
-        async with heartbeat(self.holder):
-            ended = await self._wait()
-        yield TriggerEvent({"schema": 1, "ended": ended})
+    def look(self) -> bool:
+        """Tell whether no group runs any more."""
+        from nodeworthy.errors import NodeworthyError
+        from nodeworthy.wiring import wiring
 
-    async def _wait(self) -> bool:
-        while datetime.now(tz=UTC) < self.deadline:
-            if await asyncio.to_thread(_all_ended, self.groups):
-                return True
-            await asyncio.sleep(self.poll.total_seconds())
-        return False
-
-
-def _all_ended(groups: list[str]) -> bool:
-    """Look once. A pod in trouble ends its group; what cannot be read now has not ended."""
-    from nodeworthy.errors import NodeworthyError
-    from nodeworthy.wiring import wiring
-
-    try:
-        states = [list(wiring().pods.look(group).values()) for group in groups]
-    except NodeworthyError as error:
-        log.info("The pods are not readable yet: %s", error.sentence)
-        return False
-    return all(all(one.ended for one in group) or any(one.trouble for one in group) for group in states)
+        try:
+            states = [list(wiring().pods.look(group).values()) for group in self.groups]
+        except NodeworthyError as error:
+            log.info("The pods are not readable yet: %s", error.sentence)
+            return False
+        return all(all(one.ended for one in group) or any(one.trouble for one in group) for group in states)

@@ -11,9 +11,29 @@ from typing import Any
 from airflow.providers.cncf.kubernetes.triggers.pod import KubernetesPodTrigger
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from nodeworthy.tasks.pod_trigger import WatchedPodTrigger
-from nodeworthy.tasks.triggers import ReadyTrigger
+from nodeworthy.tasks.triggers import LookingTrigger, PodsTrigger, ReadyTrigger
 
 CHECK = {"kind": "update-ended", "task": "/redfish/v1/TaskService/Tasks/7"}
+
+
+class Never(LookingTrigger):
+    """Waits for what never comes."""
+
+    def about(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def look(self) -> bool:
+        """It is not there."""
+        return False
+
+
+class Always(Never):
+    """Waits for what is there."""
+
+    def look(self) -> bool:
+        """It is there."""
+        return True
 
 
 def restored(trigger: BaseTrigger) -> Any:
@@ -38,7 +58,38 @@ def test_a_deadline_that_has_passed_fires_at_once_and_says_so() -> None:
     async def first() -> TriggerEvent:
         return await anext(ReadyTrigger("n1", CHECK, 3600.0, past.isoformat()).run())
 
-    assert asyncio.run(asyncio.wait_for(first(), 5)).payload == {"schema": 1, "node": "n1", "ready": False}
+    assert asyncio.run(asyncio.wait_for(first(), 5)).payload == {
+        "schema": 1, "node": "n1", "check": CHECK, "came": False,
+    }  # fmt: skip
+
+
+def test_a_trigger_does_not_sleep_through_its_deadline() -> None:
+    """One that looks every hour still fires when its time is over, not at its next look."""
+    soon = datetime.now(tz=UTC) + timedelta(seconds=0.2)
+
+    async def first() -> TriggerEvent:
+        return await anext(Never(3600.0, soon.isoformat()).run())
+
+    assert asyncio.run(asyncio.wait_for(first(), 5)).payload == {"schema": 1, "came": False}
+    assert datetime.now(tz=UTC) >= soon
+
+
+def test_what_is_waited_for_is_seen_at_the_first_look() -> None:
+    """No pause before the first look."""
+    later = datetime.now(tz=UTC) + timedelta(hours=1)
+
+    async def first() -> TriggerEvent:
+        return await anext(Always(3600.0, later.isoformat()).run())
+
+    assert asyncio.run(asyncio.wait_for(first(), 5)).payload == {"schema": 1, "came": True}
+
+
+def test_a_pods_trigger_survives_its_storage() -> None:
+    """Groups, pause and deadline are the same after a round trip through JSON."""
+    deadline = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+    again = restored(PodsTrigger(["m1-ab-1"], 3.5, deadline.isoformat(), "group_test/1"))
+    assert (again.groups, again.poll, again.deadline) == (["m1-ab-1"], timedelta(seconds=3.5), deadline)
+    assert again.holder == "group_test/1"
 
 
 def test_a_watched_pod_trigger_waits_for_the_same_pod() -> None:
