@@ -132,11 +132,15 @@ def _links(parsed: Mapping[str, Any], rules: ContentRules) -> Iterator[Found]:
 
 
 def _line_rate(parsed: Mapping[str, Any], rules: ContentRules, context: ContentContext) -> Iterator[Found]:
+    """Each run's best figure; one over both directions counts half."""
     rule = rules.line_rate
-    best = [row for row in _rows(parsed, rule.metric) if row["statistic"] == "max" and row["unit"] == "Gb/s"]
-    if parsed["kind"] != rule.kind or not best:
-        return
-    value = float(best[0]["value"])
+    for row in _rows(parsed, rule.metric) if parsed["kind"] == rule.kind else ():
+        if row["statistic"] == "max" and row["unit"] == "Gb/s":
+            yield from _of_line_rate(float(row["value"]) / int(row["parameters"].get("directions", 1)), rules, context)
+
+
+def _of_line_rate(value: float, rules: ContentRules, context: ContentContext) -> Iterator[Found]:
+    rule = rules.line_rate
     rates = (context.line_rate_gbps,) if context.line_rate_gbps else rule.rates_gbps
     if value > max(rates) * rule.most_share:
         yield (

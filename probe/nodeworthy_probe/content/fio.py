@@ -13,11 +13,14 @@ from typing import Any
 from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 from nodeworthy_probe.parsers.numbers import close, finite
 
+from . import fio_text
 from .documents import load_json
 from .sheet import Sheet
 
 TOOL = "fio"
-_DIRECTIONS = ("read", "write", "trim")
+_DIRECTIONS = ("read", "write", "trim", "mixed")
+# EPERM, ENOENT, EACCES, EBUSY, ENOTDIR, EISDIR, EINVAL, ENOTTY, ENOSYS, EOPNOTSUPP: the call was wrong, not the drive.
+_OF_THE_CALL = (1, 2, 13, 16, 20, 21, 22, 25, 38, 95)
 _NEEDED = ("io_bytes", "bw_bytes", "bw", "iops", "runtime", "total_ios")
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "ms": 1e-3, "us": 1e-6}
@@ -30,6 +33,9 @@ _SPREAD = ("min", "max", "mean", "stddev")
 def read(text: str, sheet: Sheet) -> None:
     """Read text and document."""
     _said(text, sheet)
+    if fio_text.is_text(text) and '"fio version"' not in text:
+        fio_text.read(text, sheet, {True: "tool/failed", False: "hardware/io-error"}, _OF_THE_CALL)
+        return
     document = mapping(load_json(text, sheet))
     if not document:
         return
@@ -61,22 +67,27 @@ def _job(job: dict[str, Any], options: dict[str, Any], sheet: Sheet) -> None:
     name = str(job.get("jobname", "")) or "job"
     error = sheet.number(name, "error", job.get("error"), "count")
     if error:
-        sheet.note("hardware/io-error", name, f"job {name} ended with error {int(error)}")
+        code = "tool/failed" if error in _OF_THE_CALL else "hardware/io-error"
+        sheet.note(code, name, f"job {name} ended with error {int(error)}")
     if str(options.get("direct", "0")) not in ("1", "true") and "verify" not in options:
         sheet.note("invalid/buffered", name, f"job {name} ran with direct=0: the page cache was measured")
     moved, longest = 0.0, 0.0
     for direction in _DIRECTIONS:
         figures = mapping(job.get(direction))
-        if not figures and direction != "trim":
+        if not figures and direction in ("read", "write") and "mixed" not in job:
             sheet.note("row/missing", name, f"{direction} is missing")
         io_bytes, runtime = _direction(name, direction, figures, options, sheet)
         moved, longest = moved + io_bytes, max(longest, runtime)
     if not moved:
         sheet.note("document/cut", name, f"job {name} moved no byte")
+    _buckets(name, job, sheet)
+    _ended(name, job, options, (moved, longest), sheet)
+
+
+def _buckets(name: str, job: dict[str, Any], sheet: Sheet) -> None:
     for label, lengths in _BUCKETS.items():
         if label in job and len(mapping(job[label])) not in lengths:
             sheet.note("row/missing", name, f"{label} has {len(mapping(job[label]))} entries")
-    _ended(name, options, moved, longest, sheet)
 
 
 def _direction(
@@ -132,7 +143,11 @@ def _latency(name: str, direction: str, figures: dict[str, Any], chosen: bool, s
     sheet.absent(name, f"{direction}_latency", "ns", statistic="p99")
 
 
-def _ended(name: str, options: dict[str, Any], moved: float, longest: float, sheet: Sheet) -> None:
+def _ended(name: str, job: dict[str, Any], options: dict[str, Any], end: tuple[float, float], sheet: Sheet) -> None:
+    moved, longest = end
+    done = sum(finite(mapping(job.get(direction)).get("total_ios")) or 0.0 for direction in _DIRECTIONS)
+    if done >= (whole(options.get("number_ios")) or done + 1):
+        return
     wanted_seconds = _scaled(options.get("runtime"), _TIMES)
     wanted_bytes = _scaled(
         options.get("io_size", options.get("size")),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from nodeworthy_probe.parsers.json_document import whole
+from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 
-from .documents import note_duplicates, plain_lines, uneven
+from .documents import load_json, note_duplicates, plain_lines, uneven
 from .guards import torn_end
 from .ibstat_ports import Port, judge_ports
 from .sheet import Sheet
@@ -21,10 +21,10 @@ _CA = re.compile(r"^CA '([^']+)'$")
 _PORT = re.compile(r"^\s+Port (\d+):$")
 _FIELD = re.compile(r"^\s+([A-Z][A-Za-z ]+): ?(.*)$")
 _STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:$")
-_LINK = re.compile(r"^(?:\d+: )?(?:link )?(\S+?)/(\d+):? (.*)$")
+_LINK = re.compile(r"^(?:\d+(?:/\d+)?: )?(?:link )?(\S+?)/(\d+):? (.*)$")
 _INFO = re.compile(r"^\s*(hca_id|phys_port_cnt|port|state|phys_state|link_layer):\s+(\S+)")
 _HCA = re.compile(r"^hca_id:\s+(\S+)$")
-_NETDEV = re.compile(r"^(\S+) port (\d+) ==> \S+ \((Up|Down)\)$")
+_NETDEV = re.compile(r"^(?:[0-9a-f]{4}:\S+ )?(\S+) (?:.*? )?port (\d+) (?:\(\w+ *\) )?==> \S+ \((Up|Down)\)$")
 _SYSFS = re.compile(r"^/?sys/class/infiniband/([^/]+)/(?:ports/(\d+)/)?(\S+): (.*)$")
 _CA_FIELDS = ("CA type", "Number of ports", "Firmware version", "Hardware version", "Node GUID", "System image GUID",
     "State",
@@ -35,32 +35,34 @@ _PANIC = re.compile(r"^(ibpanic.*|ibwarn.*|.*stat of IB device .* failed.*|.*[Cc
 
 def read(text: str, sheet: Sheet) -> None:
     """Read whichever form the file has."""
-    lines = plain_lines(text)
-    if any(_CA.match(line) for line in lines):
-        ports = _ibstat(lines, sheet)
-    elif any(_STATUS.match(line) for line in lines):
-        sheet.tool = "ibstatus"
-        ports = _ibstatus(lines, sheet)
-    elif any(_SYSFS.match(line) for line in lines):
-        sheet.tool = "sysfs"
-        ports = _sysfs(lines)
-    elif any(_HCA.match(line) for line in lines):
-        sheet.tool = "ibv_devinfo"
-        ports = _devinfo(lines, sheet)
-    elif any(_NETDEV.match(line) for line in lines):
-        sheet.tool = "ibdev2netdev"
-        ports = [Port(found[1], found[2], _up(found[3] == "Up"), shows_rate=False)
-                 for line in lines if (found := _NETDEV.match(line))]  # fmt: skip
-    else:
-        sheet.tool = "rdma link"
-        ports = _rdma(lines, sheet)
+    is_json = text.lstrip().startswith("[")
+    ports = _ports(_json_lines(text, sheet) if is_json else plain_lines(text), sheet)
     for line in _PANIC.findall(text)[:3]:
         sheet.note("document/cut", "file", f"the tool broke off: {line}")
     if not ports:
         sheet.note("document/unreadable", "file", "no port is listed")
-    torn_end(text, sheet)
+    if not is_json:
+        torn_end(text, sheet)
     note_duplicates(sheet, [port.name for port in ports], "the port")
     judge_ports(ports, sheet)
+
+
+def _ports(lines: list[str], sheet: Sheet) -> list[Port]:
+    for form, tool, reader in _FORMS:
+        if any(form.match(line) for line in lines):
+            sheet.tool = tool
+            return reader(lines, sheet)
+    sheet.tool = "rdma link"
+    return _rdma(lines, sheet)
+
+
+def _json_lines(text: str, sheet: Sheet) -> list[str]:
+    """``rdma -j link`` as the lines that it prints without -j."""
+    keys = ("state", "physical_state", "netdev", "lid")
+    return [
+        f"link {link.get('ifname')}/{link.get('port')} " + " ".join(f"{key} {link[key]}" for key in keys if key in link)
+        for link in map(mapping, sequence(load_json(text, sheet)))
+    ]
 
 
 def _ibstat(lines: list[str], sheet: Sheet) -> list[Port]:
@@ -118,6 +120,7 @@ def _ibstatus(lines: list[str], sheet: Sheet) -> list[Port]:
 
 def _rdma(lines: list[str], sheet: Sheet) -> list[Port]:
     ports = []
+    bare = named = False
     for line in lines:
         found = _LINK.match(line)
         if found is None:
@@ -131,8 +134,10 @@ def _rdma(lines: list[str], sheet: Sheet) -> list[Port]:
                 sheet.note("row/unreadable", "file", line)
             continue
         ports.append(Port(found[1], found[2], fields, shows_rate=False))
-        # An InfiniBand link shows its lids and need not have a network device.
-        if len(words) % 2 or not {"netdev", "lid"} & set(pairs):
+        # An InfiniBand link shows its lids and need not have a network device; in a pod no link has one.
+        bare |= not {"netdev", "lid"} & set(pairs)
+        named |= bool({"netdev", "lid"} & set(pairs))
+        if len(words) % 2 or (bare and named):
             sheet.note("row/unreadable", found[1], line)
     return ports
 
@@ -169,7 +174,15 @@ def _devinfo_field(port: Port, name: str, word: str) -> None:
         port.fields["physical state" if name == "phys_state" else name] = word.replace("_", " ")
 
 
-def _sysfs(lines: list[str]) -> list[Port]:
+def _netdevs(lines: list[str], sheet: Sheet) -> list[Port]:
+    for line in lines:
+        if line.strip() and not _NETDEV.match(line):
+            sheet.note("row/unreadable", "file", line)
+    found = (found for line in lines if (found := _NETDEV.match(line)))
+    return [Port(row[1], row[2], _up(row[3] == "Up"), shows_rate=False) for row in found]
+
+
+def _sysfs(lines: list[str], _: Sheet) -> list[Port]:
     ports: dict[tuple[str, str], Port] = {}
     kinds: dict[str, str] = {}
     names = {"phys_state": "physical state", "link_layer": "link layer"}
@@ -189,3 +202,12 @@ def _sysfs(lines: list[str]) -> list[Port]:
     for port in ports.values():
         port.fields.setdefault("type", kinds.get(port.device, ""))
     return list(ports.values())
+
+
+_FORMS = (
+    (_CA, TOOL, _ibstat),
+    (_STATUS, "ibstatus", _ibstatus),
+    (_SYSFS, "sysfs", _sysfs),
+    (_HCA, "ibv_devinfo", _devinfo),
+    (_NETDEV, "ibdev2netdev", _netdevs),
+)

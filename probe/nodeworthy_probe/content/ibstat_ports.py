@@ -72,6 +72,8 @@ def judge_ports(ports: list[Port], sheet: Sheet) -> None:
     for port in ports:
         _state(port, sheet)
         rate = _rate(port, sheet) if port.active and port.shows_rate else None
+        if rate is not None and port.is_bond:
+            continue  # it carries management and is no rail
         if rate is not None:
             rates[port.fields.get("type", ""), port.fields.get("link layer", "")].append((rate, port))
         elif port.shows_rate:

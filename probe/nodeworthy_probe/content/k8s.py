@@ -20,13 +20,10 @@ TOOL = "kubectl"
 _GPU = re.compile(r"^(?:nvidia|amd|gpu\.intel)\.com/(?:gpu|mig-\S+|\S*gpu\S*)$|^gpu\.intel\.com/i915$")
 _QUANTITY = re.compile(r"^\d+(?:\.\d+)?(?:[EPTGMk]i?|Ki|m|e\d+)?$")
 _ALWAYS = ("cpu", "memory", "pods", "ephemeral-storage")
-_BAD_IF_TRUE = (
-    "MemoryPressure",
-    "DiskPressure",
-    "PIDPressure",
-    "NetworkUnavailable",
-    "KernelDeadlock",
-    "ReadonlyFilesystem",
+# What node-problem-detector and its kin report is bad when True, whatever the site calls it.
+_BAD_IF_TRUE = re.compile(
+    r"Pressure|Unavailable|Deadlock|Readonly|ReadOnly|Problem|Error|Fail|Fault|Corrupt|Frequent|Fatal|Shutdown|Hung|"
+    r"Unhealthy|NotReady|Down$|Lost|Xid|XID|Ecc|ECC|Throttl|Leak|^Gpu|^GPU|^Nvl|^NVL"
 )
 _XID = re.compile(r"XID[-_ ]?(\d+)", re.IGNORECASE)
 _CONDITION_ROW = re.compile(r"^\s+([A-Z]\w+)\s+(True|False|Unknown)\s+\S.*$")
@@ -90,6 +87,8 @@ def _resources(
             for what, resources in (("capacity", capacity), ("allocatable", allocatable))}  # fmt: skip
     if not gpus["capacity"] and not gpus["allocatable"]:
         sheet.note("row/missing", name, "no GPU resource is listed")
+    elif not any(count for counts in gpus.values() for count in counts.values()):
+        sheet.note("row/missing", name, "every GPU resource counts 0")
     _lost(name, capacity is not None, allocatable is not None, gpus, sheet)
     _labelled(name, gpus, labels, sheet)
 
@@ -134,7 +133,9 @@ def _labelled(name: str, gpus: dict[str, dict[str, int | None]], labels: dict[st
 
 def _condition(name: str, kind: str, status: str, why: str, sheet: Sheet) -> None:
     sheet.number(name, f"condition {kind}", float(status == "True"), "bool")
-    bad = status == "True" if kind in _BAD_IF_TRUE else status == "False" if kind.endswith("Ready") else False
+    good_if_true = kind.endswith(("Ready", "Healthy")) and not kind.endswith(("NotReady", "Unhealthy"))
+    bad = status != "True" if kind == "Ready" else status == "False" if good_if_true else status == "True"
+    bad = bad and (good_if_true or bool(_BAD_IF_TRUE.search(kind)))
     if status not in ("True", "False"):
         sheet.note("row/missing", name, f"the condition {kind} is {status}")
     if bad:

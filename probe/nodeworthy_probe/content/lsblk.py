@@ -16,18 +16,21 @@ TOOL = "lsblk"
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([BKMGTP])?")
 _UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 _PAIR = re.compile(r'(?:[A-Z][A-Z0-9:%_-]*="[^"]*"\s*){2,}')
-_NOT_HARDWARE = ("loop", "rom", "crypt", "lvm", "part")
+_NOT_HARDWARE = ("loop", "rom", "crypt", "lvm", "part", "mpath", "md", "dm", "linear")
+_VIRTUAL = re.compile(r"^(?:/dev/)?(?:ram|zram|fd|nbd|loop|sr|md|dm-)\d")
 
 
 def read(text: str, sheet: Sheet) -> None:
     """Read the tree of block devices."""
     document = _document(text, sheet)
-    devices = [mapping(device) for device in sequence(document.get("blockdevices"))]
+    devices = [_named(mapping(device)) for device in sequence(document.get("blockdevices"))]
     if document and not devices:
         sheet.note("document/cut", "file", "the document lists no block device")
     sheet.number("node", "block_devices", len(devices), "count")
-    note_duplicates(sheet, [str(device.get("name")) for device in devices], "the device")
-    drives = [device for device in devices if device.get("type") not in _NOT_HARDWARE]
+    drives = [device for device in devices if _is_drive(device)]
+    # A flat listing prints what is made of several drives once for each of them.
+    own = [device for device in devices if device in drives or device.get("type") in ("loop", "rom")]
+    note_duplicates(sheet, [str(device.get("name")) for device in own], "the device")
     sheet.number("node", "drives", len(drives), "count")
     uneven(sheet, {str(device.get("name")): set(device) - {"children"} for device in devices}, "the field")
     children = [mapping(child) for device in devices for child in sequence(device.get("children"))]
@@ -42,6 +45,16 @@ def read(text: str, sheet: Sheet) -> None:
     note_gaps(sheet, [int(found[1][:4]) for name in names if (found := re.match(r"nvme(\d+)n1$", name))], "nvme")
 
 
+def _named(device: dict[str, Any]) -> dict[str, Any]:
+    """Some ask for the kernel's name alone."""
+    return {"name": device["kname"], **device} if "kname" in device else device
+
+
+def _is_drive(device: dict[str, Any]) -> bool:
+    kind = str(device.get("type"))
+    return kind not in _NOT_HARDWARE and not kind.startswith("raid") and not _VIRTUAL.match(str(device.get("name")))
+
+
 def _document(text: str, sheet: Sheet) -> dict[str, Any]:
     """The tree, from whichever form the file has; in the flat forms a part stands under no drive."""
     lines = [line for line in text.splitlines() if line.strip()]
@@ -51,7 +64,11 @@ def _document(text: str, sheet: Sheet) -> dict[str, Any]:
     if lines and re.match(r"^NAME\s+(?:\S+\s+)*SIZE\b", lines[0]) and "TYPE" in lines[0].split():
         torn_end(text, sheet)
         return {"blockdevices": [device for line in lines[1:] if (device := _tabled(line, lines[0], sheet))]}
-    return mapping(load_json(text, sheet))
+    loaded = load_json(text, sheet)
+    document = mapping(loaded)
+    if loaded is not None and "blockdevices" not in document:
+        sheet.note("document/unreadable", "file", "the document is no list of block devices")
+    return document
 
 
 def _paired(line: str, sheet: Sheet) -> dict[str, Any]:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
+from nodeworthy_probe.parsers.json_document import mapping, sequence
 from nodeworthy_probe.parsers.numbers import close, finite
 
-from .documents import plain_lines
+from .documents import load_json, plain_lines
 from .sheet import Sheet
 
 TOOL = "perftest"
-_HEAD = re.compile(r"^\s*(RDMA_Write|RDMA_Read|Send|Atomic\S*|Raw\S*) (?:Bidirectional )?(BW|Latency|Post List BW) "
-                   r"Test|"
-                   r"^\s*(\S+) (?:Bidirectional )?(BW|Latency) Test\s*$")  # fmt: skip
+_HEAD = re.compile(r"^\s*(?:RDMA_Write|RDMA_Read|Send|Atomic|Raw)\S* .*?\b(?:BW|Latency) Test\s*$")
 _COLUMNS = re.compile(r"^\s*#bytes\s+#iterations\s+(.*)$")
 _UNIT = re.compile(r"\[([^\]]+)\]")
 _SETTING = re.compile(
@@ -39,31 +39,49 @@ _EACH_RUN = (
 _BYTES = {"MB/sec": 2**20, "MiB/sec": 2**20, "GB/sec": 2**30, "Gb/sec": 125_000_000, "Mb/sec": 125_000}
 
 
+Row = tuple[float, ...]
+
+
+@dataclass
+class _Run:
+    """Rows of one run; client and server in one log are one. Both directions of a bidirectional run are added up."""
+
+    device: str = ""
+    directions: int = 1
+    columns: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+
 @dataclass
 class _Figures:
-    """What the lines give: units of the last header, rows by what they measure."""
+    """What the lines give: the runs, and every row by what it measures."""
 
-    columns: list[str] = field(default_factory=list)
-    bandwidths: list[tuple[float, ...]] = field(default_factory=list)
-    latencies: list[tuple[float, ...]] = field(default_factory=list)
+    runs: list[_Run] = field(default_factory=lambda: [_Run()])
+    bandwidths: list[Row] = field(default_factory=list)
+    latencies: list[Row] = field(default_factory=list)
+
+    def head(self, line: str) -> None:
+        """A further head opens a new run once the one before has rows."""
+        if self.runs[-1].rows:
+            self.runs.append(_Run())
+        self.runs[-1].directions = 2 if "Bidirectional" in line else 1
 
 
 def read(text: str, sheet: Sheet) -> None:
-    """Read every run in the file."""
+    """Read every run in the file, as text or as the document of --out_json."""
+    if text.lstrip().startswith("{"):
+        _document(text, sheet)
+        return
     lines = plain_lines(text)
     heads = sum(bool(_HEAD.match(line)) for line in lines)
     figures = _Figures()
     for line in lines:
         _line(line, figures, sheet)
     _settings(text, sheet)
-    for word in _EACH_RUN:
-        count = len(re.findall(rf"(?<!\w){word}", text))
-        if count < heads:
-            sheet.note("row/missing", "file", f"{word} is missing for a run")
-        elif count > heads and not word.endswith("address"):
-            sheet.note("document/duplicate", "file", f"{word} is there {count} times in {heads} runs")
+    _of_each_run(text, heads, sheet)
     _repeats(figures.bandwidths + figures.latencies, heads, sheet)
-    _bandwidth(figures.bandwidths, figures.columns, sheet)
+    for run in figures.runs:
+        _bandwidth(run, len(figures.runs) > 1, sheet)
     _latency(figures.latencies, sheet)
     if not figures.bandwidths and not figures.latencies:
         sheet.absent("node", "bandwidth", "Gb/s")
@@ -73,13 +91,28 @@ def read(text: str, sheet: Sheet) -> None:
         sheet.note("document/cut", "file", "the head or the closing line is missing")
 
 
+def _of_each_run(text: str, heads: int, sheet: Sheet) -> None:
+    for word in _EACH_RUN:
+        count = len(re.findall(rf"(?<!\w){word}", text))
+        if count < heads:
+            sheet.note("row/missing", "file", f"{word} is missing for a run")
+        elif count > heads and not word.endswith("address"):
+            sheet.note("document/duplicate", "file", f"{word} is there {count} times in {heads} runs")
+
+
 def _line(line: str, figures: _Figures, sheet: Sheet) -> None:
-    if found := _COLUMNS.match(line):
-        figures.columns = _UNIT.findall(found[1])
-        _units(figures.columns, sheet)
-    elif re.match(r"^\s*\d+\s+\d+\s", line) and figures.columns:
-        row = _row(line, figures.columns, sheet)
-        (figures.latencies if figures.columns[0] == "usec" else figures.bandwidths).extend([row] if row else [])
+    run = figures.runs[-1]
+    if _HEAD.match(line):
+        figures.head(line)
+    elif found := re.search(r"\bDevice\s*: (\S+)", line):
+        run.device = found[1]
+    elif found := _COLUMNS.match(line):
+        run.columns = _UNIT.findall(found[1])
+        _units(run.columns, sheet)
+    elif re.match(r"^\s*\d+\s+\d+\s", line) and run.columns:
+        row = _row(line, run.columns, sheet)
+        run.rows += [row] if row and run.columns[0] != "usec" else []
+        (figures.latencies if run.columns[0] == "usec" else figures.bandwidths).extend([row] if row else [])
     elif re.match(r"^\s*\d+\s+\d+\s+[\d.]", line):
         sheet.note("row/unreadable", "file", f"figures without a header: {line.strip()}")
     elif found := _FAILED.search(line):
@@ -110,9 +143,10 @@ def _settings(text: str, sheet: Sheet) -> None:
     for name, value in _SETTING.findall(text):
         settings.setdefault(name, set()).add(value)
         sheet.text("node", name.lower().replace(" ", "_"), value)
-    for word in ("Conflicting", "MTU mismatch"):
-        if word in text:
-            sheet.note("config/mtu", "node", "the two ends report conflicting settings")
+    if "MTU mismatch" in text:
+        sheet.note("config/mtu", "node", "the two ends report conflicting settings")
+    if "Conflicting CPU frequency" in text:
+        sheet.note("note/cpu-frequency", "node", "the CPU was not at its highest frequency")
     if len(settings.get("Mtu", ())) > 1:
         sheet.note("config/mtu", "node", f"the ends differ in MTU: {sorted(settings['Mtu'])}")
     if "use_cuda" in text or "CUDA" in text:
@@ -127,26 +161,59 @@ def _repeats(rows: list[tuple[float, ...]], heads: int, sheet: Sheet) -> None:
             sheet.note("document/duplicate", "node", f"{size:.0f} bytes has {count} rows in {heads} runs")
 
 
-def _bandwidth(rows: list[tuple[float, ...]], columns: list[str], sheet: Sheet) -> None:
-    unit = columns[0] if columns else ""
-    scale = _BYTES.get(unit)
-    if not rows or scale is None:
+def _bandwidth(run: _Run, one_of_many: bool, sheet: Sheet) -> None:
+    scale = _BYTES.get(run.columns[0] if run.columns else "")
+    if not run.rows or scale is None:
         return
-    best: dict[str, float] = {}
-    for size, _, peak, average, messages, *_ in rows:
+    own = {"device": run.device} if one_of_many else {}
+    best = 0.0
+    for size, _, peak, average, messages, *_ in run.rows:
         rate = average * scale
-        own = messages * 1e6 * size
-        if not close(rate, own, 0.01, 0.011 * scale + size * 0.6) or (peak and peak < 0.98 * average):
+        moved = messages * 1e6 * size
+        if not close(rate, moved, 0.01, 0.011 * scale + size * 0.6) or (peak and peak < 0.98 * average):
             sheet.note("document/contradiction", "node", f"bandwidth and message rate disagree at {size:.0f} bytes")
-        details = {"size_bytes": int(size), "printed": average, "printed_unit": unit}
+        details = {**own, "size_bytes": int(size), "printed": average, "printed_unit": run.columns[0]}
         sheet.number("node", "bandwidth", rate * 8 / 1e9, "Gb/s", statistic="mean", parameters=details)
         if peak:
             sheet.number("node", "bandwidth", peak * scale * 8 / 1e9, "Gb/s", statistic="peak", parameters=details)
-        sheet.number("node", "message_rate", messages, "Mpps", parameters={"size_bytes": int(size)})
-        best["Gb/s"] = max(best.get("Gb/s", 0.0), rate * 8 / 1e9)
-    sheet.number("node", "bandwidth", best["Gb/s"], "Gb/s", statistic="max")
-    if best["Gb/s"] == 0:
+        sheet.number("node", "message_rate", messages, "Mpps", parameters={**own, "size_bytes": int(size)})
+        best = max(best, rate * 8 / 1e9)
+    both = {"directions": run.directions} if run.directions > 1 else {}
+    sheet.number("node", "bandwidth", best, "Gb/s", statistic="max", parameters={**own, **both})
+    if best == 0:
         sheet.note("invalid/nothing-moved", "node", "the bandwidth is 0")
+
+
+def _document(text: str, sheet: Sheet) -> None:
+    """``--out_json`` prints no unit: the message rate tells whether the figures are Gb/s or MB/s."""
+    document = mapping(load_json(text, sheet))
+    info, results = mapping(document.get("test_info")), document.get("results")
+    rows = [mapping(row) for row in (sequence(results) if isinstance(results, list) else [results])]
+    if document and not info:
+        sheet.note("row/missing", "file", "the part test_info is missing")
+    for row in rows if document else ():
+        _json_row(row, info, sheet)
+
+
+def _json_row(row: dict[str, Any], info: dict[str, Any], sheet: Sheet) -> None:
+    size, average, messages = (finite(row.get(name)) for name in ("MsgSize", "BW_average", "MsgRate"))
+    latency = finite(row.get("t_avg"))
+    if size is not None and average is None and latency is not None:
+        sheet.number("node", "latency", latency, "us", statistic="mean", parameters={"size_bytes": int(size)})
+        return
+    if size is None or average is None or messages is None:
+        sheet.note("row/missing", "node", "size, average or message rate of a result is missing")
+        return
+    units = ("Gb/sec", "MB/sec")
+    fits = (close(average * _BYTES[unit], messages * 1e6 * size, 0.01, 0.011 * _BYTES[unit]) for unit in units)
+    unit = next((unit for unit, fit in zip(units, fits, strict=True) if fit), None)
+    if unit is None:
+        sheet.note("document/contradiction", "node", f"bandwidth and message rate disagree at {size:.0f} bytes")
+        return
+    both = "bidirectional" in str(info.get("test", "")).lower()
+    run = _Run(str(info.get("Device", "")), 2 if both else 1, [unit], [])
+    run.rows.append((size, 0.0, finite(row.get("BW_peak")) or 0.0, average, messages))
+    _bandwidth(run, False, sheet)
 
 
 def _latency(rows: list[tuple[float, ...]], sheet: Sheet) -> None:

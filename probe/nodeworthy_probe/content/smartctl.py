@@ -22,8 +22,9 @@ _NVME = (("critical_warning", ("critical_warning",), "bits"), ("available_spare"
          ("percentage_used", ("percentage_used", "percent_used"), "%"), ("media_errors", ("media_errors",), "count"),
          ("num_err_log_entries", ("num_err_log_entries",), "count"), ("power_on_hours", ("power_on_hours",), "h"),
          ("unsafe_shutdowns", ("unsafe_shutdowns",), "count"), ("temperature", ("temperature",), "C"))  # fmt: skip
-_NVME_ALSO = ("data_units_read", "data_units_written", "controller_busy_time", "power_cycles", "warning_temp_time",
-              "critical_comp_time")  # fmt: skip
+_NVME_ALSO = ("data_units_read", "data_units_written", "controller_busy_time", "power_cycles")
+_NVME_TIMES = ("warning_temp_time", "critical_comp_time")
+_TIMES_SINCE = [6, 6]  # the release of smartctl that began to print both
 _ATA_COUNTS = {
     5: "reallocated_sectors",
     187: "reported_uncorrectable",
@@ -91,6 +92,7 @@ def _passed(component: str, document: dict[str, Any], sheet: Sheet) -> None:
 
 
 def _log(component: str, document: dict[str, Any], sheet: Sheet) -> None:
+    _also(component, document, sheet)
     nvme = document.get("nvme_smart_health_information_log")
     attributes = mapping(document.get("ata_smart_attributes"))
     protocol = str(mapping(document.get("device")).get("protocol", ""))
@@ -106,10 +108,22 @@ def _log(component: str, document: dict[str, Any], sheet: Sheet) -> None:
         sheet.note("row/missing", component, "the health log is missing")
 
 
+def _also(component: str, document: dict[str, Any], sheet: Sheet) -> None:
+    """What smartctl gives for drives of every protocol; NVMe's log has it as well."""
+    if "nvme_smart_health_information_log" in document:
+        return
+    for name, key, metric, unit in (("temperature", "current", "temperature", "C"),
+                                    ("power_on_time", "hours", "power_on_hours", "h")):  # fmt: skip
+        value = mapping(document.get(name)).get(key)
+        if value is not None:
+            sheet.number(component, metric, value, unit)
+
+
 def _nvme(component: str, log: dict[str, Any], sheet: Sheet) -> None:
     values: dict[str, int] = {}
     for metric, keys, unit in _NVME:
         raw = next((log[key] for key in keys if key in log), None)
+        raw = raw.get("value") if isinstance(raw, dict) else raw  # nvme-cli -v explains the bits of the warning
         number = whole(raw)
         if number is None:
             code = "row/missing" if raw is None else "value/not-a-number"
@@ -118,7 +132,8 @@ def _nvme(component: str, log: dict[str, Any], sheet: Sheet) -> None:
             continue
         values[metric] = number - 273 if metric == "temperature" and number > _KELVIN else number
         sheet.number(component, metric, values[metric], unit)
-    for key in _NVME_ALSO:
+    release = [int(part) for part in (sheet.version or "").split(".")[:2] if part.isdigit()]
+    for key in (*_NVME_ALSO, *(_NVME_TIMES if not release or release >= _TIMES_SINCE else ())):
         if key not in log:
             sheet.note("row/missing", component, f"{key} is missing")
     _nvme_odd(component, values, sheet)
@@ -160,6 +175,8 @@ def _attribute(component: str, row: dict[str, Any], sheet: Sheet) -> None:
     failed = str(row.get("when_failed", ""))
     if failed == "now":
         sheet.note("hardware/drive-failing", component, f"attribute {row.get('name')} is below its threshold")
+    elif failed == "past":
+        sheet.note("note/drive-history", component, f"attribute {row.get('name')} was below its threshold before")
     metric = _ATA_COUNTS.get(whole(row.get("id")) or 0)
     if metric:
         count = sheet.number(component, metric, mapping(row.get("raw")).get("value"), "count")

@@ -1,4 +1,4 @@
-"""The text of ``smartctl -a`` for NVMe drives and of ``nvme smart-log``, as the documents that -j gives."""
+"""The text of ``smartctl -a`` and of ``nvme smart-log``, as the documents that -j gives."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from .sheet import Sheet
 _FIELD = re.compile(r"^([A-Za-z][^:]*?)\s*: ?\s*(.*)$")
 _HEAD = re.compile(r"^smartctl (\d+)\.(\d+) ", re.MULTILINE)
 _NVME_CLI = re.compile(r"^Smart Log for NVME device:\s*(\S+)", re.MULTILINE)
+_SECTION = re.compile(r"^=== START OF .*SECTION ===$", re.MULTILINE)
+# -a prints flags as a number, a type and when a value is updated; -x prints them as letters.
+_ATTRIBUTE = re.compile(
+    r"^\s*(?P<id>\d+) (?P<name>\S+)\s+(?:0x[0-9a-f]{4}|[POSRCK-]{6})\s+\d+\s+\d+\s+(?:\d+|---)\s+"
+    r"(?:(?:Pre-fail|Old_age)\s+(?:Always|Offline)\s+)?(?P<failed>-|NOW|Past|FAILING_NOW|In_the_past)\s+(?P<raw>\S+)",
+    re.MULTILINE,
+)
+_FAILED = {"-": "", "NOW": "now", "FAILING_NOW": "now", "Past": "past", "In_the_past": "past"}
+_ERROR_ROW = re.compile(r"^(read|write|verify):(?:\s+\S+){5,6}\s+(\S+)\s*$", re.MULTILINE)
 _LOG = {
     "critical warning": "critical_warning",
     "temperature": "temperature",
@@ -38,7 +47,7 @@ _LOG = {
 
 def is_text(text: str) -> bool:
     """Whether the file is one of the two texts."""
-    return "{" not in text and bool(_HEAD.search(text) or _NVME_CLI.search(text))
+    return "{" not in text and any(form.search(text) for form in (_HEAD, _NVME_CLI, _SECTION))
 
 
 def document(text: str, sheet: Sheet) -> dict[str, Any]:
@@ -53,12 +62,13 @@ def document(text: str, sheet: Sheet) -> dict[str, Any]:
     note_duplicates(sheet, [name for name, _ in pairs if name in log or name.lower() in _LOG], "the line")
     if lines[-1]:
         sheet.note("document/cut", "file", "the output stops in the middle of a line")
+    return log if _NVME_CLI.search(text) else _smartctl(dict(pairs), text, log, sheet)
+
+
+def _smartctl(fields: dict[str, str], text: str, log: dict[str, Any], sheet: Sheet) -> dict[str, Any]:
     head = _HEAD.search(text)
-    return log if head is None else _smartctl(head, dict(pairs), text, log)
-
-
-def _smartctl(head: re.Match[str], fields: dict[str, str], text: str, log: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"smartctl": {"version": [int(head[1]), int(head[2])], "exit_status": 0}}
+    version = [int(head[1]), int(head[2])] if head else []
+    found: dict[str, Any] = {"smartctl": {"version": version, "exit_status": 0}}
     for name, key in (("Model Number", "model_name"), ("Device Model", "model_name"), ("Product", "product"),
                       ("Serial Number", "serial_number"), ("Serial number", "serial_number"),
                       ("Firmware Version", "firmware_version"), ("Revision", "revision")):  # fmt: skip
@@ -69,9 +79,35 @@ def _smartctl(head: re.Match[str], fields: dict[str, str], text: str, log: dict[
     verdict = fields.get("SMART overall-health self-assessment test result", fields.get("SMART Health Status"))
     if verdict is not None:
         found["smart_status"] = {"passed": verdict.rstrip("!") in ("PASSED", "OK")}
-    if log:
+    found |= _health(fields, text, log, sheet)
+    return found
+
+
+def _health(fields: dict[str, str], text: str, log: dict[str, Any], sheet: Sheet) -> dict[str, Any]:
+    """The log of the drive's protocol."""
+    found: dict[str, Any] = {}
+    if table := list(_ATTRIBUTE.finditer(text)):
+        found["ata_smart_attributes"] = {"table": [_attribute(row) for row in table]}
+        if "General SMART Values:" in text and "\nSMART " not in text[table[-1].end() :]:
+            sheet.note("document/cut", "file", "the logs behind the attributes are missing")
+    elif "Error counter log:" in text:
+        found["device"] = {"protocol": "SCSI"}
+        found["scsi_grown_defect_list"] = whole(fields.get("Elements in grown defect list"))
+        found["scsi_error_counter_log"] = {
+            way: {"total_uncorrected_errors": whole(count)} for way, count in _ERROR_ROW.findall(text)
+        }
+    elif "Critical Warning" in fields:
         found["nvme_smart_health_information_log"] = log
     return found
+
+
+def _attribute(row: re.Match[str]) -> dict[str, Any]:
+    return {
+        "id": int(row["id"]),
+        "name": row["name"],
+        "when_failed": _FAILED[row["failed"]],
+        "raw": {"value": whole(row["raw"])},
+    }
 
 
 def _count(value: str) -> object:

@@ -14,15 +14,23 @@ from .documents import note_duplicates, plain_lines
 from .sheet import Sheet
 
 TOOL = "stress-ng"
-_METRIC = re.compile(r"^stress-ng: (?:metrc|info): +\[\d+\] (?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\S+) "
-                     r"+(?P<usr>\S+) +"
-                     r"(?P<sys>\S+) +(?P<rate>\S+) +(?P<cpu_rate>\S+)")  # fmt: skip
+_METRIC = re.compile(
+    r"^stress-ng: (?:metrc|info): +\[\d+\] (?!process )(?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\S+) +"
+    r"(?P<usr>\S+) +(?P<sys>\S+) +(?P<rate>\S+) +(?P<cpu_rate>\S+)"
+)
 _DISPATCH = re.compile(r"dispatching hogs: (.*)$")
 _TALLY = re.compile(r"\] (?P<what>skipped|passed|failed|metrics untrustworthy): (?P<count>\d+)(?:: (?P<names>.*))?$")
-_FAILURE = re.compile(r"^stress-ng: (?:fail|error): .*|unsuccessful run completed|aborted|terminated by signal")
+# SIGILL, SIGBUS and SIGSEGV may come from a bad CPU or DIMM; other signals come from the kernel or an operator.
+_FAILURE = re.compile(r"^stress-ng: fail: |terminated (?:on|by) signal:? (?:4|7|11)\b|value mismatch")
+_BROKEN = re.compile(r"^stress-ng: error: |aborted|terminated (?:on|by) signal")
 _SKIPPED = re.compile(
-    r"(?:stressor will be skipped|skipping stressor|stressor\(s\) were skipped|not implemented.*skip)"
+    r"(?:stressor will be skipped|skipping stressor|stressor\(s\) were skipped|not implemented.*skip|"
+    r"disabled '[\w-]+' as it may)"
 )
+_STAMP = re.compile(r"^(stress-ng: )\d\d:\d\d:\d\d\.\d+ +", re.MULTILINE)
+_ASKED = re.compile(r"setting to a (.*?)run per stressor")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?) (day|hour|min|sec)")
+_SECONDS = {"day": 86400.0, "hour": 3600.0, "min": 60.0, "sec": 1.0}
 _YAML_KEYS = ("bogo-ops", "bogo-ops-per-second-usr-sys-time", "bogo-ops-per-second-real-time", "wall-clock-time",
               "user-time", "system-time")  # fmt: skip
 _MEMTEST = re.compile(r"^\s+([A-Z][A-Za-z0-9 -]+?)\s*: (.*)$")
@@ -35,7 +43,14 @@ def read(text: str, sheet: Sheet) -> None:
     elif re.search(r"^(?:system-info|metrics):", text, re.MULTILINE):
         _yaml(text, sheet)
     else:
-        _log(text, sheet)
+        _log(_plain_form(text), sheet)
+
+
+def _plain_form(text: str) -> str:
+    """The log without the times of --timestamp, and with the marks that --log-brief leaves out."""
+    if "stress-ng: " not in text and "dispatching hogs" in text:
+        text = re.sub(r"^(?=.)", "stress-ng: info:  [0] ", text, flags=re.MULTILINE)
+    return _STAMP.sub(r"\1", text)
 
 
 def _log(text: str, sheet: Sheet) -> None:
@@ -52,24 +67,46 @@ def _log(text: str, sheet: Sheet) -> None:
             wanted += [part.split()[-1] for part in dispatch[1].split(",") if part.split()]
         elif tally := _TALLY.search(line):
             _tally(tally, sheet)
-        elif _FAILURE.search(line):
-            sheet.note("hardware/stress-failed", "node", line)
-        elif _SKIPPED.search(line):
-            sheet.note("test/skipped", "node", line)
+        else:
+            _line(line, sheet)
     note_duplicates(sheet, ran, "the stressor")
     _log_end(text, ran, wanted, sheet)
 
 
+def _line(line: str, sheet: Sheet) -> None:
+    if _FAILURE.search(line):
+        sheet.note("hardware/stress-failed", "node", line)
+    elif _SKIPPED.search(line) or "No stress workers invoked" in line:
+        sheet.note("test/skipped", "node", line)
+    elif _BROKEN.search(line):
+        sheet.note("tool/failed", "node", line)
+
+
 def _log_end(text: str, ran: list[str], wanted: list[str], sheet: Sheet) -> None:
-    skipped = any(note.code == "test/skipped" for note in sheet.notes)
+    codes = {note.code for note in sheet.notes}
+    passed = any(row.metric == "stressors_passed" and row.value for row in sheet.rows)
+    if "unsuccessful run completed" in text and not codes & {"tool/failed", "hardware/stress-failed"}:
+        sheet.note("hardware/stress-failed", "node", "the run was unsuccessful")
     sheet.number("node", "stressors_run", len(ran), "count")
-    if not ran and (skipped or "successful run completed" in text):
+    if not ran and "test/skipped" in codes:
         sheet.note("test/all-skipped", "node", "no stressor left a metric")
         return
+    if not ran and not passed:
+        sheet.note("row/missing", "node", "nothing tells whether a stressor ran: there are no metrics and no tally")
+    _in_time(text, sheet)
     for name in wanted if ran else ():
         if name not in ran:
             sheet.note("row/missing", name, f"the stressor {name} was dispatched and has no metric")
     _log_lines(text, sheet)
+
+
+def _in_time(text: str, sheet: Sheet) -> None:
+    """A run that was interrupted ends "successful" and early; one for a number of operations names no time."""
+    asked = _ASKED.search(text)
+    wanted = sum(float(count) * _SECONDS[unit] for count, unit in _SPAN.findall(asked[1])) if asked else 0.0
+    times = [row.parameters["seconds"] for row in sheet.rows if row.metric == "bogo_operations"]
+    if wanted and times and max(times) < 0.95 * wanted:
+        sheet.note("document/interrupted", "node", f"the stressors ran {max(times):g} of {wanted:g} s")
 
 
 def _log_lines(text: str, sheet: Sheet) -> None:
@@ -88,7 +125,7 @@ def _log_lines(text: str, sheet: Sheet) -> None:
 
 def _metric(metric: re.Match[str], sheet: Sheet) -> None:
     name, operations, seconds = metric["name"], float(metric["ops"][:18]), finite(metric["real"])
-    sheet.number(name, "bogo_operations", operations, "count")
+    sheet.number(name, "bogo_operations", operations, "count", parameters={"seconds": seconds or 0.0})
     rate = sheet.number(name, "bogo_rate", metric["rate"], "1/s")
     for key in ("real", "usr", "sys", "cpu_rate"):
         if finite(metric[key]) is None:
@@ -103,6 +140,8 @@ def _tally(tally: re.Match[str], sheet: Sheet) -> None:
         sheet.note("hardware/stress-failed", "node", f"{count} stressors failed: {tally['names']}")
     elif count and tally["what"] == "skipped":
         sheet.note("test/skipped", "node", f"{count} stressors were skipped: {tally['names']}")
+    elif tally["what"] == "passed":
+        sheet.number("node", "stressors_passed", count, "count")
 
 
 def _yaml(text: str, sheet: Sheet) -> None:
@@ -116,8 +155,10 @@ def _yaml(text: str, sheet: Sheet) -> None:
     for block in blocks:
         _yaml_block(block, sheet)
     sheet.number("node", "stressors_run", len(blocks), "count")
-    if not blocks:
+    if not blocks and metrics:
         sheet.note("test/all-skipped", "node", "no stressor left a metric")
+    elif not blocks:
+        sheet.note("row/missing", "node", "the metrics are missing")
     if not text.rstrip().endswith("\n..."):
         sheet.note("document/cut", "file", "the document does not end with ...")
 

@@ -19,27 +19,33 @@ _OFFSET = re.compile(r"^([+-]?\d+(?:\.\d+)?)(ns|us|ms|s)$")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _TRACKED = (("System time", "offset"), ("Last offset", "last_offset"), ("RMS offset", "rms_offset"),
             ("Root delay", "root_delay"), ("Root dispersion", "root_dispersion"))  # fmt: skip
+_CSV = re.compile(r"^[0-9A-F]{8}(?:,[^,\n]*){12},[A-Z][^,\n]*$", re.MULTILINE)
+_PTP_LOST = re.compile(r"to (?:MASTER|LISTENING|GRAND_MASTER) on ANNOUNCE_RECEIPT_TIMEOUT|to FAULTY on|"
+                       r"assuming the grand master role|timed out while polling|SYNCHRONIZATION_FAULT")  # fmt: skip
 _SYSTEM = re.compile(r"^(\S+) seconds(?: (?:fast|slow) of NTP time)?$")
 
 
 def read(text: str, sheet: Sheet) -> None:
     """Read whichever form the file has."""
-    if "Leap status" in text or "Reference ID" in text:
-        _tracking(text, sheet)
-    elif "Reach" in text and "Stratum" in text:
-        _sources(text, sheet)
-    elif re.search(r"clock synchronized|NTP synchronized|^NTPSynchronized=", text, re.MULTILINE):
-        _timedatectl(text, sheet)
-    elif re.search(r"^\s*Packet count: ", text, re.MULTILINE):
-        _timesync(text, sheet)
-    elif re.search(r"^(?:ptp4l|phc2sys)\[|offsetFromMaster", text, re.MULTILINE):
-        _ptp(text, sheet)
-    elif re.search(r"remote\s+refid", text):
-        _ntpq(text, sheet)
-    elif found := re.search(r"(506 Cannot talk to daemon.*|Could not .*)", text):
+    for form, reader in _FORMS:
+        if form.search(text):
+            reader(text, sheet)
+            return
+    if found := re.search(r"(506 Cannot talk to daemon.*|Could not .*)", text):
         sheet.note("tool/failed", "node", found[1])
     else:
         sheet.note("document/unreadable", "file", "the file is no state of a clock")
+
+
+def _tracking_row(text: str, sheet: Sheet) -> None:
+    """A row of ``chronyc -c tracking`` is read as the lines that people get (chronyc(1), tracking)."""
+    row = _CSV.search(text)
+    cells = row[0].split(",") if row else [""] * 14
+    labels = ("System time", "Last offset", "RMS offset")
+    lines = [f"Reference ID    : {cells[0]} ({cells[1]})", f"Stratum         : {cells[2]}"]
+    lines += [f"{label} : {cell} seconds" for label, cell in zip(labels, cells[4:7], strict=True)]
+    lines += [f"Root delay : {cells[10]} seconds", f"Root dispersion : {cells[11]} seconds"]
+    _tracking("\n".join([*lines, f"Leap status     : {cells[13]}", ""]), sheet)
 
 
 def _sources(text: str, sheet: Sheet) -> None:
@@ -51,17 +57,24 @@ def _sources(text: str, sheet: Sheet) -> None:
         elif re.match(r"^[\^=#][*+\-?x~]", line):
             sheet.note("row/unreadable", "file", line)
     _source_rows(sources, sheet)
+    if re.search(r"^(?:210 )?Number of sources = 0\s*$", text, re.MULTILINE):
+        sheet.note("hardware/no-time-source", "node", "the clock has no source")
+    elif not re.search(r"^=+\s*$", text, re.MULTILINE) or not sources:
+        sheet.note("document/cut", "file", "no source is listed")
+    else:
+        _selected(sources, sheet)
+
+
+def _selected(sources: list[re.Match[str]], sheet: Sheet) -> None:
     reachable = [source for source in sources if int(source["reach"], 8)]
     selected = [source for source in sources if source["state"] == "*"]
     sheet.number("node", "sources", len(sources), "count")
     sheet.number("node", "selected_sources", len(selected), "count")
-    if not re.search(r"^=+$", text, re.MULTILINE) or not sources:
-        sheet.note("document/cut", "file", "no source is listed")
-    elif not reachable:
+    if not reachable:
         sheet.note("hardware/no-time-source", "node", "no source is reachable")
     elif not selected:
         sheet.note("hardware/not-synchronised", "node", "no source is selected")
-    elif not int(selected[0]["reach"], 8) or selected[0]["stratum"] == "0":
+    elif not int(selected[0]["reach"], 8) or (selected[0]["stratum"] == "0" and selected[0]["mode"] != "#"):
         sheet.note("document/contradiction", "node", "the selected source was never reached")
 
 
@@ -142,6 +155,9 @@ def _ptp(text: str, sheet: Sheet) -> None:
     answers = re.findall(r"offsetFromMaster +(-?[\d.]+)", text)
     found = [steps[-1][0]] if steps else [spans[-1][1]] if spans else answers[-1:]
     torn_end(text, sheet)
+    after = text[max((place.end() for place in re.finditer(r"(?:offset|max) +-?\d+", text)), default=0) :]
+    if _PTP_LOST.search(after):
+        sheet.note("hardware/no-time-source", "node", "the port lost its master or is faulty")
     if not found:
         sheet.note("document/cut", "file", "no offset is printed")
         return
@@ -150,8 +166,6 @@ def _ptp(text: str, sheet: Sheet) -> None:
         sheet.number("node", "offset", offset / 1e9, "s", parameters={"selected": True})
     if steps and steps[-1][1] != "2":
         sheet.note("hardware/not-synchronised", "node", f"the servo ends in state s{steps[-1][1]}, not locked")
-    if re.search(r"LISTENING on .*ANNOUNCE_RECEIPT_TIMEOUT|FAULTY|timed out while polling", text):
-        sheet.note("hardware/no-time-source", "node", "the port lost its master or is faulty")
 
 
 def _ntpq(text: str, sheet: Sheet) -> None:
@@ -159,7 +173,7 @@ def _ntpq(text: str, sheet: Sheet) -> None:
     rows = re.findall(
         r"^([*+#o\-x. ])(\S+)\s+\S+\s+\d+\s+\w\s+\S+\s+\d+\s+([0-7]+)\s+(\S+)\s+(\S+)\s+(\S+)$", text, re.MULTILINE
     )
-    selected = [row for row in rows if row[0] in "*o"]
+    selected = [row for row in rows if row[0] in "*o" and not row[1].startswith(("LOCAL", "127.127.1."))]
     sheet.number("node", "sources", len(rows), "count")
     for _, name, _, _, offset, _ in selected:
         value = sheet.number(f"source/{name}", "offset_ms", offset, "ms")
@@ -167,3 +181,17 @@ def _ntpq(text: str, sheet: Sheet) -> None:
             sheet.number(f"source/{name}", "offset", value / 1000, "s", parameters={"selected": True})
     if not selected:
         sheet.note("hardware/not-synchronised" if rows else "document/cut", "node", "no source is selected")
+
+
+_FORMS = tuple(
+    (re.compile(form, re.MULTILINE), reader)
+    for form, reader in (
+        (_CSV.pattern, _tracking_row),
+        (r"Leap status|Reference ID", _tracking),
+        (r"Stratum.*Reach", _sources),
+        (r"clock synchronized|NTP synchronized|^NTPSynchronized=", _timedatectl),
+        (r"^\s*Packet count: ", _timesync),
+        (r"^(?:ptp4l|phc2sys)\[|offsetFromMaster", _ptp),
+        (r"remote\s+refid", _ntpq),
+    )
+)
