@@ -22,6 +22,8 @@ from nodeworthy.lifecycle.upkeep import Limit, Notice, Overdue, Report
 from nodeworthy.procedures.upkeep import House
 
 NOTICE = "deadline"
+TROUBLE = "trouble"
+"""The phase whose next steps isolate further: a question to a person does not keep them waiting."""
 
 
 def deadlines(house: House) -> str:
@@ -86,7 +88,7 @@ def _stands(one: Overdue, milestone: Milestone, policies: Mapping[str, Policy]) 
 def _lead_on(house: House, stands: str, who: tuple[Overdue, Milestone], kind: str) -> str:
     """Take the next step; return what a person must know instead, empty when it was taken."""
     one, milestone = who
-    if one.asked_until is not None:
+    if one.asked_until is not None and milestone.phase != TROUBLE:
         return (
             f"{stands}, and waits for a person until {one.asked_until:%Y-%m-%d %H:%M} UTC: answer the request about it "
             "(Required Actions, or nodeworthy approve)."

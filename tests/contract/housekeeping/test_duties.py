@@ -167,6 +167,19 @@ def test_a_node_about_which_a_person_is_asked_belongs_to_him_until_the_request_e
     assert keeper.notices("deadline") == []
 
 
+def test_a_question_to_a_person_keeps_no_isolation_waiting(keeper: Keeper) -> None:
+    """A suspect is isolated at its deadline though somebody is asked about it, and the question is void by that."""
+    lease = keeper.bench.take()
+    keeper.bench.bring(lease, "standby")
+    keeper.bench.ledger.advance(lease, "admit", {})
+    keeper.bench.ledger.advance(lease, "suspect", {"reason": "Xid 79"})
+    keeper.bench.ledger.ask(lease, replace(request(lease), expires_at=keeper.bench.clock.now() + timedelta(days=1)))
+    keeper.pass_(hours=4)
+    deadlines(keeper.house())
+    assert keeper.bench.milestone() == "cordoned"
+    assert keeper.bench.ledger.open_requests() == ()
+
+
 def test_what_nobody_can_tell_waits_for_a_person_and_is_never_sent_again(keeper: Keeper) -> None:
     """No reader can prove this effect: unknown, told, and still told by the next run."""
     lease = keeper.bench.take()

@@ -25,6 +25,7 @@ from nodeworthy.adapters.ledger_sql.schema_upkeep import identities, notices
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle import machine
+from nodeworthy.lifecycle.approvals import End
 from nodeworthy.lifecycle.machine import Refusal
 from nodeworthy.lifecycle.records import EpisodeKind, Lease
 from nodeworthy.lifecycle.roles import person_of
@@ -165,6 +166,7 @@ class Reidentified(Episodes, Moves, Notices):
         if isinstance(outcome, Refusal):
             raise Refused(f"{node.name}: {outcome.reason}")
         self._write(connection, node, lease, outcome, (facts, None))
+        self._end_open_request(connection, node, episode, End.REPLACED)
         table = schema.episodes
         connection.execute(sa.update(table).where(table.c.id == episode).values(closed_at=self._clock.now()))
 
