@@ -29,6 +29,7 @@ from nodeworthy.ports import (
     Signer,
     Work,
 )
+from nodeworthy.ports.pods import TEST_NAMESPACE
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -48,7 +49,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 BMC_CONNECTION = "nodeworthy_bmc"
 SIGNING_CONNECTION = "nodeworthy_signing"
 CLUSTER_CONNECTION = "kubernetes_default"
-TEST_NAMESPACE = "nodeworthy-tests"
 
 
 def setting(name: str, default: str | None = None) -> str:
@@ -136,6 +136,11 @@ class Wiring:
         extra = connection(CLUSTER_CONNECTION).extra_dejson
         return ClusterKubernetes(kubeconfig=extra.get("kube_config_path"), namespace=TEST_NAMESPACE)
 
+    @property
+    def probe_image(self) -> str:
+        """The container image in which the probe runs, as the nodes' registry knows it."""
+        return setting("PROBE_IMAGE", "nodeworthy/probe:1")
+
     @cached_property
     def pods(self) -> GroupPods:
         """The same API, for the pods of tests over several nodes."""
@@ -143,7 +148,7 @@ class Wiring:
         from nodeworthy.adapters.cluster_kubernetes_pods import PodsKubernetes
 
         extra = connection(CLUSTER_CONNECTION).extra_dejson
-        return PodsKubernetes(Door(extra.get("kube_config_path")), namespace=TEST_NAMESPACE)
+        return PodsKubernetes(Door(extra.get("kube_config_path")), namespace=TEST_NAMESPACE, image=self.probe_image)
 
     @cached_property
     def store(self) -> EvidenceStore:

@@ -32,6 +32,7 @@ def parsed(path):
         "mapped": [t.task_id for t in dag.tasks if t.is_mapped or any(True for _ in t.iter_mapped_task_groups())],
         "retries": {task.task_id: task.retries for task in dag.tasks},
         "policy": {task.task_id: type(task.retry_policy).__name__ for task in dag.tasks if not task.is_mapped},
+        "images": {task.task_id: task.image for task in dag.tasks if hasattr(task, "image")},
         "time_limit": [task.task_id for task in dag.tasks if getattr(task, "execution_timeout", None)],
     }
 
@@ -47,6 +48,7 @@ for path in sys.argv[2:]:
 """
 """Each file is parsed in a fork of its own, as by Airflow: nothing that one imports helps another."""
 
+IMAGE = "registry.test/nodeworthy/probe:9"
 TRIES = 2
 """The better of two, since a busy machine may slow one of them."""
 
@@ -55,7 +57,8 @@ TRIES = 2
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An Airflow home of its own, so that nothing of the machine's leaks in."""
     home = tmp_path_factory.mktemp("airflow")
-    return {**os.environ, "AIRFLOW_HOME": str(home), "PYTHONPATH": str(REPOSITORY / "plugins")}
+    ours = {"AIRFLOW_HOME": str(home), "PYTHONPATH": str(REPOSITORY / "plugins"), "NODEWORTHY_PROBE_IMAGE": IMAGE}
+    return {**os.environ, **ours}
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +110,14 @@ def test_bring_up_has_eight_task_instances_per_node_and_a_gate(parsed: Parsed) -
         "gate",
     }
     assert {"prove_hardware.burn_in", "prove_platform.verify"} <= set(shape["time_limit"])
+
+
+@pytest.mark.parametrize("dag", ["bring_up", "burn_in"])
+def test_test_pods_run_in_the_image_that_the_settings_name(dag: str, parsed: Parsed) -> None:
+    """Nodes pull from a registry of their own, so the image's name is a setting."""
+    (shape, *_) = parsed[dag]
+    assert shape["images"]
+    assert set(shape["images"].values()) == {IMAGE}
 
 
 def test_burn_in_has_six_task_instances_per_node_however_long_the_soak(parsed: Parsed) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 from nodeworthy.adapters.cluster_kubernetes import Door
 from nodeworthy.errors import Refused
 from nodeworthy.ports import GroupMember, PodState
+from nodeworthy.ports.pods import TOLERATED
 
 GROUP_LABEL = "nodeworthy.dev/group"
 KEY_VARIABLE = "NODEWORTHY_GROUP_KEY"
 PROBE, SIDECAR = "probe", "airflow-xcom-sidecar"
 """The second container keeps the result readable after the probe has ended, as Airflow's does for pods of one node."""
-TOLERATED = ("nodeworthy.dev/unqualified", "nodeworthy.dev/standby", "node.kubernetes.io/unschedulable")
 WAIT = "trap 'exit 0' TERM INT; while true; do sleep 1; done"
 STUCK = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError"})
 
@@ -28,7 +28,7 @@ STUCK = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "Crea
 class PodsKubernetes:
     """Implements `ports.GroupPods` in one namespace."""
 
-    def __init__(self, door: Door, *, namespace: str, image: str = "nodeworthy/probe:1") -> None:
+    def __init__(self, door: Door, *, namespace: str, image: str) -> None:
         self._door = door
         self._namespace = namespace
         self._image = image

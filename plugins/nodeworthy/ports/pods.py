@@ -1,4 +1,4 @@
-"""The port to the pods of a test over several nodes."""
+"""What all test pods have in common, and the port to those of a test over several nodes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
+
+TEST_NAMESPACE = "nodeworthy-tests"
+"""Where all test pods run."""
+TOLERATED = ("nodeworthy.dev/unqualified", "nodeworthy.dev/standby", "node.kubernetes.io/unschedulable")
+"""The NoSchedule taints of nodes that are tested: our two, and the cordon's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,6 +181,8 @@ def _tasks(stage: Stage, node: str, approved: str, soak: str) -> list[Any]:
 
 
 def _pod(stage: Stage, node: str, scope: Scope, soak: str) -> TestPodOperator:
+    from nodeworthy.wiring import wiring
+
     return TestPodOperator(
         task_id=stage.name,
         node=node,
@@ -188,5 +190,5 @@ def _pod(stage: Stage, node: str, scope: Scope, soak: str) -> TestPodOperator:
         suite=LEVEL,
         scope=scope.value,
         soak=bool(soak),
-        image="nodeworthy/probe:1",
+        image=wiring().probe_image,
     )

@@ -15,6 +15,7 @@ from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperato
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
+from nodeworthy.ports.pods import TEST_NAMESPACE, TOLERATED
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class TestPodOperator(KubernetesPodOperator):
     ) -> None:
         super().__init__(
             name="nodeworthy-test",
-            namespace="nodeworthy-tests",
+            namespace=TEST_NAMESPACE,
             deferrable=True,
             do_xcom_push=True,
             get_logs=True,
@@ -153,9 +154,7 @@ class TestPodOperator(KubernetesPodOperator):
 
         self.node_selector = {"kubernetes.io/hostname": self.node}
         self.tolerations = [
-            models.V1Toleration(key="nodeworthy.dev/unqualified", operator="Exists", effect="NoSchedule"),
-            models.V1Toleration(key="nodeworthy.dev/standby", operator="Exists", effect="NoSchedule"),
-            models.V1Toleration(key="node.kubernetes.io/unschedulable", operator="Exists", effect="NoSchedule"),
+            models.V1Toleration(key=taint, operator="Exists", effect="NoSchedule") for taint in TOLERATED
         ]
         self.container_resources = models.V1ResourceRequirements(limits={"nvidia.com/gpu": str(plan["expect"]["gpus"])})
         # With its nonce, so that a pod of the segment before, which may still be ending, is not taken for this one.
