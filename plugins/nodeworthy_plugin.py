@@ -30,6 +30,7 @@ USED_BY_TASKS = (
     "nodeworthy.adapters.ledger_sql",
     "nodeworthy.adapters.library_yaml",
     "nodeworthy.procedures.admit",
+    "nodeworthy.procedures.again",
     "nodeworthy.procedures.inspect",
     "nodeworthy.procedures.provision",
     "nodeworthy.procedures.receive",

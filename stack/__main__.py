@@ -26,6 +26,7 @@ def main() -> int:
         print(f"Airflow is up at {stack.layout.url}, password {stack.layout.password}.")
     elif given.command == "down":
         stack.down()
+        print(f"Everything has ended; what was written stays in {given.root}.")
     else:
         for group in stack.groups.all():
             print(f"{group.name:15} {group.pid:8} {'running' if group.alive() else 'ended'}")

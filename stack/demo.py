@@ -46,7 +46,11 @@ def demo(root: Path, *, detach: bool) -> int:
         stack.down()
         raise
     _say_outcome(ledger, api.run_url("bring_up", run), time.monotonic() - began)
-    if not detach:
+    if detach:
+        print(
+            f"The UI stays up (user {USER}, password {stack.layout.password}); `make down` ends everything.", flush=True
+        )
+    else:
         _stay(stack)
     return 0 if admitted else 1
 

@@ -65,10 +65,14 @@ class Groups:
         return group
 
     def stop(self, name: str | None = None, *, how: int = signal.SIGTERM) -> None:
-        """End one group, or all in reverse order: `how` first, SIGKILL for what is left after a while."""
-        for group in reversed(self.all()):
-            if name in (None, group.name):
-                self._end(group, how)
+        """End one group, or all at once: `how` first, SIGKILL for what is left after a while."""
+        ending = [group for group in reversed(self.all()) if name in (None, group.name)]
+        for group in ending:
+            if group.alive():
+                os.killpg(group.pid, how)
+        deadline = time.monotonic() + TERM_PATIENCE_SECONDS
+        for group in ending:
+            self._end(group, deadline)
         self._remember([group for group in self.all() if name not in (None, group.name)])
 
     def log_tail(self, name: str, lines: int = 15) -> str:
@@ -80,10 +84,7 @@ class Groups:
         self._file.write_text(json.dumps([vars(group) for group in groups]))
 
     @staticmethod
-    def _end(group: Group, how: int) -> None:
-        if group.alive():
-            os.killpg(group.pid, how)
-        deadline = time.monotonic() + TERM_PATIENCE_SECONDS
+    def _end(group: Group, deadline: float) -> None:
         while group.alive() and time.monotonic() < deadline:
             _reap(group.pid)
             time.sleep(0.05)

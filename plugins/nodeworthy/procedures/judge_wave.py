@@ -58,15 +58,20 @@ class Summary:
     page: str = ""
 
 
-def judge_wave(run: str, scope: Scope, work: Work, judging: Judging) -> tuple[Summary, ...]:
+def judge_wave(run: str, scope: Scope, work: Work, judging: Judging, *, only: str = "") -> tuple[Summary, ...]:
     """Judge what waits in this run, and finish what an interrupted judging left behind. Re-entrant.
 
+    `only` names the one node to look at; empty for all.
     Raises Permanent when the validation itself is in doubt (nothing is judged then), or, after all others were treated,
     when the evidence of some node could not be kept.
     """
     found = work.ledger.results(run=run, scope=scope, unjudged=False)
     # What several nodes measured together is judged by who screens them.
-    results = [result for result in found if of_one_node(work.library.suite(result.suite))]
+    results = [
+        result
+        for result in found
+        if result.node == (only or result.node) and of_one_node(work.library.suite(result.suite))
+    ]
     waiting = [result for result in results if not result.judged]
     busy = {result.node for result in waiting}
     left = {result.node: result for result in results if result.judged and result.node not in busy}

@@ -15,6 +15,7 @@ from nodeworthy.lifecycle.records import Effect
 from nodeworthy.lifecycle.upkeep import Orphan
 from nodeworthy.ports import Bmc, ClusterNode, Power, SystemState
 from nodeworthy.procedures.admit import ADMISSION, IN_SERVICE, shows
+from nodeworthy.procedures.again import REFUSAL
 from nodeworthy.procedures.boot import BOOT_OVERRIDE, NODE_DELETE, is_new, proof_of
 from nodeworthy.procedures.effect import FAILED, PROVEN, UNKNOWN, Case
 from nodeworthy.procedures.firmware_update import QUIRK_TASKS_VANISH, TASK, UPDATE
@@ -128,6 +129,7 @@ READERS: Mapping[str, Reader] = {
     TASK: record,
     ANSWER: record,
     READING: record,
+    REFUSAL: record,
     PLAN: test_plan,
     TRIAL: group_trial,
     ADMISSION: admission,

@@ -20,33 +20,38 @@ from airflow.sdk import DAG, Param, TriggerRule, chain, task_group
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import Stage, onboarding_stages
 from nodeworthy.procedures.open_wave import LARGEST_WAVE
+from nodeworthy.tasks.again import FinishBehindJudge, ProcedureBehindJudge
 from nodeworthy.tasks.approval import PlanApproval
 from nodeworthy.tasks.next_wave import NextWave
 from nodeworthy.tasks.pods import TestPodOperator
 from nodeworthy.tasks.procedure import ProcedureOperator
 from nodeworthy.tasks.steps import NODE_LABEL, RETRIES
-from nodeworthy.tasks.wave import FinishNode, Gate, JudgeWave, OpenWave
+from nodeworthy.tasks.wave import Gate, JudgeWave, OpenWave
 
 FINISH = "finish"
 LEVEL = "{{ params.level }}"
 REQUIRED = "{{ params.approve_risky_steps }}"
 
 PARAMS = {
+    # Airflow's form demands an answer to every question that may not be null, and only one of these four has one.
     "nodes": Param(
         [],
-        type="array",
+        type=["null", "array"],
         items={"type": "string", "minLength": 1, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"},
         title="Nodes",
-        description="Names, one a line. Give exactly one of nodes, rack, batch and retry_of.",
+        description="Names as the manifest writes them (a-z, 0-9, - and .), one a line. "
+        "Give exactly one of nodes, rack, batch and retry_of.",
         section="Which nodes",
     ),
-    "rack": Param("", type="string", title="Rack", description="All nodes of one rack.", section="Which nodes"),
+    "rack": Param(
+        "", type=["null", "string"], title="Rack", description="All nodes of one rack.", section="Which nodes"
+    ),
     "batch": Param(
-        "", type="string", title="Batch", description="A batch of the fleet manifest.", section="Which nodes"
+        "", type=["null", "string"], title="Batch", description="A batch of the fleet manifest.", section="Which nodes"
     ),
     "retry_of": Param(
         "",
-        type="string",
+        type=["null", "string"],
         title="Retry of",
         description="The id of an earlier run: goes on with the nodes that did not arrive, and skips what is proven.",
         section="Which nodes",
@@ -106,7 +111,7 @@ def bring_up_dag() -> DAG:
         approved = next((stage.name for stage in stages if stage.approval), "")
         last: Any = wave
         for group_of_stages in judged_groups(stages):
-            group = _mapped(group_of_stages, wave, approved)
+            group = _mapped(group_of_stages, wave, approved, path_to(group_of_stages[0], stages))
             last >> group
             last = group
             scope = group_of_stages[-1].judges
@@ -137,27 +142,44 @@ def judged_groups(stages: tuple[Stage, ...]) -> list[list[Stage]]:
     return [group for group in groups if group]
 
 
-def _mapped(stages: list[Stage], wave: OpenWave, approved: str) -> Any:
+def path_to(stage: Stage, stages: tuple[Stage, ...]) -> tuple[str, ...]:
+    """Return the names of the stages that lead to one."""
+    return tuple(one.name for one in stages[: stages.index(stage)])
+
+
+def _mapped(stages: list[Stage], wave: OpenWave, approved: str, path: tuple[str, ...]) -> Any:
     """Return the mapped group of some stages, one index per node."""
     scope = stages[-1].judges
     if scope is None and len(stages) == 1:
-        finish = FinishNode.partial(task_id=FINISH, map_index_template=NODE_LABEL, trigger_rule=TriggerRule.ALL_DONE)
+        finish = FinishBehindJudge.partial(
+            task_id=FINISH,
+            map_index_template=NODE_LABEL,
+            trigger_rule=TriggerRule.ALL_DONE,
+            begins=stages[0].begins,
+            path=path,
+            suite=LEVEL,
+            image=probe_image(),
+        )
         return finish.expand(node=wave.output)
 
-    return mapped_group(stages, wave, approved)
+    return mapped_group(stages, wave, approved, path=path)
 
 
-def mapped_group(stages: list[Stage], wave: OpenWave, approved: str, *, soak: str = "") -> Any:
+def mapped_group(
+    stages: list[Stage], wave: OpenWave, approved: str, *, soak: str = "", path: tuple[str, ...] = ()
+) -> Any:
     """Return the group of some stages, one index per node.
 
-    `soak` names the milestone from which on a node is only tested, where it stands; empty for a bring-up, which tests
-    it where it comes by.
+    `path` names the stages before the first, when a judge stands between: that step measures again what was refused
+    there. `soak` names the milestone from which on a node is only tested, where it stands; empty for a bring-up, which
+    tests it where it comes by.
     """
     scope = stages[-1].judges
 
     @task_group(group_id=f"prove_{scope.value if scope else stages[-1].name}")
     def steps(node: str) -> None:
-        tasks = [task for stage in stages for task in _tasks(stage, node, approved, soak)]
+        behind = {stages[0].name: path}
+        tasks = [task for stage in stages for task in _tasks(stage, node, approved, soak, behind.get(stage.name, ()))]
         # Each step looks for itself whether its node may go on, whatever the colour of what is in front of it: the
         # judge is red as soon as one node failed. Only behind a person's "no" nothing starts.
         for task in tasks:
@@ -168,21 +190,40 @@ def mapped_group(stages: list[Stage], wave: OpenWave, approved: str, *, soak: st
     return steps.expand(node=wave.output)
 
 
-def _tasks(stage: Stage, node: str, approved: str, soak: str) -> list[Any]:
+def _tasks(stage: Stage, node: str, approved: str, soak: str, path: tuple[str, ...]) -> list[Any]:
     """Return a stage's tasks: the approval of the plan where the stage is the first to need one, then its work."""
     tasks: list[Any] = []
     if stage.name == approved:
         tasks.append(PlanApproval(task_id="approve", node=node, begins=stage.begins, required=REQUIRED, until=soak))
     if stage.judges is not None:
         tasks.append(_pod(stage, node, stage.judges, soak))
+    elif path:
+        tasks.append(_behind_judge(stage, node, path))
     else:
         tasks.append(ProcedureOperator(task_id=stage.name, procedure=stage.name, node=node, begins=stage.begins))
     return tasks
 
 
-def _pod(stage: Stage, node: str, scope: Scope, soak: str) -> TestPodOperator:
+def probe_image() -> str:
+    """Return the image of every test pod."""
     from nodeworthy.wiring import wiring
 
+    return wiring().probe_image
+
+
+def _behind_judge(stage: Stage, node: str, path: tuple[str, ...]) -> ProcedureBehindJudge:
+    return ProcedureBehindJudge(
+        task_id=stage.name,
+        procedure=stage.name,
+        node=node,
+        begins=stage.begins,
+        path=path,
+        suite=LEVEL,
+        image=probe_image(),
+    )
+
+
+def _pod(stage: Stage, node: str, scope: Scope, soak: str) -> TestPodOperator:
     return TestPodOperator(
         task_id=stage.name,
         node=node,
@@ -190,5 +231,5 @@ def _pod(stage: Stage, node: str, scope: Scope, soak: str) -> TestPodOperator:
         suite=LEVEL,
         scope=scope.value,
         soak=bool(soak),
-        image=wiring().probe_image,
+        image=probe_image(),
     )

@@ -18,10 +18,11 @@ from airflow.sdk import DAG, Context, Param, TriggerRule, chain
 
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import onboarding_stages
-from nodeworthy.tasks.bring_up import PARAMS, judged_groups, mapped_group
+from nodeworthy.tasks.again import FinishBehindJudge
+from nodeworthy.tasks.bring_up import LEVEL, PARAMS, PROBE, judged_groups, mapped_group
 from nodeworthy.tasks.next_wave import NextWave
 from nodeworthy.tasks.steps import NODE_LABEL, RETRIES
-from nodeworthy.tasks.wave import FinishNode, Gate, JudgeWave, OpenWave
+from nodeworthy.tasks.wave import Gate, JudgeWave, OpenWave
 
 if TYPE_CHECKING:
     from nodeworthy.lifecycle.records import Lease, NodeRecord
@@ -80,7 +81,13 @@ def burn_in_dag() -> DAG:
             trigger_rule=TriggerRule.ALL_DONE,
         )
         finish = FinishSoak.partial(
-            task_id="finish", map_index_template=NODE_LABEL, trigger_rule=TriggerRule.ALL_DONE
+            task_id="finish",
+            map_index_template=NODE_LABEL,
+            trigger_rule=TriggerRule.ALL_DONE,
+            path=tuple(stage.name for stage in upto),
+            suite=LEVEL,
+            soak=True,
+            image=PROBE,
         ).expand(node=wave.output)
         chain(
             wave, group, judge, finish, SoakGate(task_id="gate", wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
@@ -101,8 +108,17 @@ class JudgeSoak(JudgeWave):
         return soaked(record, _level(context), work) is not None
 
 
-class FinishSoak(FinishNode):
-    """The last square of a node: green when its soak passed; its lease is given back, its episode ends at standby."""
+class FinishSoak(FinishBehindJudge):
+    """The last square of a node: green when its soak passed; its lease is given back, its episode ends at standby.
+
+    A person who clears it after a bad verdict has the node soaked again.
+    """
+
+    def is_there(self, record: NodeRecord, work: Work, context: Context) -> bool:
+        """Tell whether the soak granted a qualification."""
+        from nodeworthy.procedures.segments import soaked
+
+        return soaked(record, _level(context), work) is not None
 
     def end(self, take_lease: Callable[[], Lease], record: NodeRecord, work: Work, context: Context) -> End:
         """Say what the soak proved."""

@@ -19,6 +19,7 @@ from nodeworthy.ports.pods import TEST_NAMESPACE, TOLERATED
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
+    from nodeworthy.ports import Work
     from nodeworthy.procedures.test_plan import Wanted
 
 
@@ -54,25 +55,35 @@ class TestPodOperator(KubernetesPodOperator):
 
     def execute(self, context: Context) -> Any:
         """Skip what is proven; otherwise write the plan into the pod and start it."""
-        from nodeworthy.procedures.test_plan import proven, test_plan
-        from nodeworthy.qualification.plans import longest
         from nodeworthy.wiring import wiring
 
         with sentences():
             work = wiring().work(self.log.info)
             stop_unless_begun(self.node, self.begins, work)
-            lease = lease_of(self.node, work, context)
-            (record,) = work.ledger.nodes([self.node])
-            earlier = proven(lease, record, work, self._wanted())
-            if earlier is not None:
-                self.log.info("%s", earlier)
-                return receipt(self.node, self.task_id, earlier)
-            plan = test_plan(lease, record.node, work, self._wanted())
-            limit = longest(plan["tests"]) + self._node_patience()
+            earlier = self.prepare(work, context)
+        return self.run_pod(context) if earlier is None else receipt(self.node, self.task_id, earlier)
+
+    def prepare(self, work: Work, context: Context) -> str | None:
+        """Write the plan into the pod and return None; or return a sentence when no test needs to run."""
+        from nodeworthy.procedures.test_plan import proven, test_plan
+        from nodeworthy.qualification.plans import longest
+
+        lease = lease_of(self.node, work, context)
+        (record,) = work.ledger.nodes([self.node])
+        earlier = proven(lease, record, work, self._wanted())
+        if earlier is not None:
+            self.log.info("%s", earlier)
+            return earlier
+        plan = test_plan(lease, record.node, work, self._wanted())
         self._pin(plan)
-        # The pod operator counts its limit from the task's first start; segments that ran before it do not count.
-        ran = wiring().clock.now() - context["ti"].start_date
-        self.execution_timeout = ran + limit
+        # The pod operator counts its limit from the task's first start; what ran before this pod does not count.
+        ran = work.clock.now() - context["ti"].start_date
+        self.execution_timeout = ran + longest(plan["tests"]) + self._node_patience()
+        return None
+
+    def run_pod(self, context: Context) -> Any:
+        """Start the pod that was prepared, and wait for it deferred."""
+        self.pod = self.pod_request_obj = None
         return super().execute(context)
 
     def _wanted(self) -> Wanted:
@@ -98,11 +109,14 @@ class TestPodOperator(KubernetesPodOperator):
         return dict(receipt(self.node, self.task_id, summary))
 
     def defer(self, *, trigger: Any, **how: Any) -> NoReturn:
-        """Wait for the pod as the pod operator does, as long as its node lives."""
+        """Wait for the pod as the pod operator does, as long as its node lives; for anything else as it is."""
+        from airflow.providers.cncf.kubernetes.triggers.pod import KubernetesPodTrigger
         from airflow.sdk import get_current_context
 
         from nodeworthy.tasks.pod_trigger import WatchedPodTrigger
 
+        if not isinstance(trigger, KubernetesPodTrigger):
+            super().defer(trigger=trigger, **how)
         patience = self._node_patience().total_seconds()
         watched = WatchedPodTrigger.around(
             trigger, node=self.node, lost_after_seconds=patience, holder=run_of(get_current_context())
@@ -129,12 +143,20 @@ class TestPodOperator(KubernetesPodOperator):
                 f"{self.node} died while its tests ran: its Node has not been Ready for {event['node_lost']:.0f} s; "
                 "look at its console and its power, bring it back, then clear this task."
             )
+        self.resume()
         returned = super().trigger_reentry(context, event)
         if returned is None:
             raise AirflowFailException(
                 f"{self.node}: the test pod {event.get('name')} ended without leaving a result: run this task again."
             )
-        return self._next_segment(context) if self._unfinished(context) else returned
+        return self.execute(context) if self._unfinished(context) else self.after_pod(context, returned)
+
+    def resume(self) -> None:
+        """Prepare for what a pod brought home; a task of one stage knows its scope."""
+
+    def after_pod(self, context: Context, returned: Any) -> Any:
+        """Return what the task hands on once its result is home."""
+        return returned
 
     def _unfinished(self, context: Context) -> bool:
         from nodeworthy.procedures.test_plan import unfinished
@@ -144,10 +166,6 @@ class TestPodOperator(KubernetesPodOperator):
             work = wiring().work(self.log.info)
             (record,) = work.ledger.nodes([self.node])
             return unfinished(lease_of(self.node, work, context), record.node, work, self._wanted())
-
-    def _next_segment(self, context: Context) -> Any:
-        self.pod = self.pod_request_obj = None
-        return self.execute(context)
 
     def _pin(self, plan: dict[str, Any]) -> None:
         from kubernetes.client import models

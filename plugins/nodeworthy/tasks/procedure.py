@@ -40,28 +40,35 @@ class ProcedureOperator(BaseOperator):
 
     def execute(self, context: Context, event: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """Call the procedure; return its receipt, or defer until it can go on."""
-        from nodeworthy.procedures.outcome import Waiting
         from nodeworthy.wiring import wiring
 
         with sentences():
-            work = wiring().work(self.log.info)
-            stop_unless_begun(self.node, self.begins, work)
-            lease = lease_of(self.node, work, context, kind=self.episode_kind)
-            (record,) = work.ledger.nodes([self.node])
-            outcome = _procedure(self.procedure)(lease, record.node, work)
-        if isinstance(outcome, Waiting):
-            self._wait(outcome, run_of(context))
-        return receipt(self.node, self.procedure, outcome.summary)
+            stop_unless_begun(self.node, self.begins, wiring().work(self.log.info))
+        return run_procedure(self, self.procedure, self.node, context, kind=self.episode_kind)
 
-    def _wait(self, waiting: Waiting, run: str) -> NoReturn:
-        self.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))
-        self.defer(
-            trigger=ReadyTrigger(
-                self.node, waiting.check, waiting.poll.total_seconds(), waiting.deadline.isoformat(), run
-            ),
-            method_name="execute",
-        )
-        raise AssertionError("defer raises")
+
+def run_procedure(
+    operator: BaseOperator, name: str, node: str, context: Context, *, kind: str = "onboarding"
+) -> Mapping[str, Any]:
+    """Call a procedure on a node; return its receipt, or defer the operator's `execute` until it can go on."""
+    from nodeworthy.procedures.outcome import Waiting
+    from nodeworthy.wiring import wiring
+
+    with sentences():
+        work = wiring().work(operator.log.info)
+        lease = lease_of(node, work, context, kind=kind)
+        (record,) = work.ledger.nodes([node])
+        outcome = _procedure(name)(lease, record.node, work)
+    if isinstance(outcome, Waiting):
+        _wait(operator, node, outcome, run_of(context))
+    return receipt(node, name, outcome.summary)
+
+
+def _wait(operator: BaseOperator, node: str, waiting: Waiting, run: str) -> NoReturn:
+    operator.log.info("Waiting for %s, at most until %s.", waiting.what, waiting.deadline.isoformat(timespec="seconds"))
+    trigger = ReadyTrigger(node, waiting.check, waiting.poll.total_seconds(), waiting.deadline.isoformat(), run)
+    operator.defer(trigger=trigger, method_name="execute")
+    raise AssertionError("defer raises")
 
 
 def _procedure(name: str) -> Procedure:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from airflow.sdk import Context, RetryDecision, RetryPolicy
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from nodeworthy.errors import NodeworthyError, Transient
-from nodeworthy.lifecycle.records import Lease
+from nodeworthy.lifecycle.records import Lease, NodeRecord
 from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.ports import Work
 
@@ -75,11 +75,15 @@ def stop_unless_begun(node: str, begins: str, work: Work) -> None:
     Each step looks for itself and turns red: a square that Airflow never starts bears a number instead of the node's
     name, and "Clear failed" does not reach what was skipped. What a person stopped is skipped.
     """
+    (record,) = work.ledger.nodes([node])
+    if begins and not work.library.lifecycle().has_reached(record.milestone, begins):
+        stop_node(record, work)
+
+
+def stop_node(record: NodeRecord, work: Work) -> NoReturn:
+    """End a task whose node does not come to it: red with the node's reason, or skipped where a person stopped it."""
     from nodeworthy.procedures.finish import stopped
 
-    (record,) = work.ledger.nodes([node])
-    if not begins or work.library.lifecycle().has_reached(record.milestone, begins):
-        return
     end = stopped(record, work)
     raise AirflowSkipException(end.sentence) if end.stopped_by_person else AirflowFailException(end.sentence)
 

@@ -76,7 +76,8 @@ class JudgeWave(BaseOperator):
     """Judges all results of the run that wait for it, in one validation.
 
     It turns red when a node of the wave is not qualified, so that "Clear failed" runs it again behind the steps of that
-    node; the steps behind it start whatever its colour.
+    node; the steps behind it start whatever its colour. Once cleared, it leaves the nodes that it refused to the step
+    behind it, which measures each of them again and has it judged.
     """
 
     def __init__(self, *, scope: str, ends: str, wave: str, **kwargs: Any) -> None:
@@ -107,6 +108,10 @@ class JudgeWave(BaseOperator):
 
         records = work.ledger.nodes(wave_of(context, self.wave))
         behind = [one for one in records if not self._qualified(one, work, context)]
+        again = [one for one in behind if self._measured_again(one, work, context)]
+        for one in again:
+            self.log.info("%s was refused for its verdict; its next step measures it again.", one.node.name)
+        behind = [one for one in behind if one not in again]
         ends = {one.node.name: stopped(one, work) for one in behind}
         for end in ends.values():
             self.log.info("%s", end.sentence)
@@ -120,20 +125,22 @@ class JudgeWave(BaseOperator):
     def _qualified(self, record: NodeRecord, work: Work, context: Context) -> bool:
         return work.library.lifecycle().has_reached(record.milestone, self.ends)
 
+    def _measured_again(self, record: NodeRecord, work: Work, context: Context) -> bool:
+        from nodeworthy.procedures.again import was_refused
 
-class FinishNode(BaseOperator):
-    """The last square of a node: it enters standby, or turns red with the reason why not.
+        cleared = int(context["ti"].max_tries) > self.retries
+        return cleared and was_refused(record, run_of(context), work)
+
+
+class Finishing(BaseOperator):
+    """How the last square of a node ends: it enters standby, or turns red with the reason why not.
 
     Other procedures end a node in another way: they say how in `end`.
     """
 
-    template_fields = ("node",)
+    node: str
 
-    def __init__(self, *, node: str, **kwargs: Any) -> None:
-        super().__init__(**for_a_node(kwargs))
-        self.node = node
-
-    def execute(self, context: Context) -> Any:
+    def proceed(self, context: Context) -> Any:
         """End the node's part in this run, give its lease back, and say where it stands."""
         from nodeworthy.wiring import wiring
 
@@ -153,6 +160,20 @@ class FinishNode(BaseOperator):
         from nodeworthy.procedures.finish import finish
 
         return finish(take_lease, record, work)
+
+
+class FinishNode(Finishing):
+    """The last square of a node where nothing is measured again."""
+
+    template_fields = ("node",)
+
+    def __init__(self, *, node: str, **kwargs: Any) -> None:
+        super().__init__(**for_a_node(kwargs))
+        self.node = node
+
+    def execute(self, context: Context) -> Any:
+        """End the node's part in this run."""
+        return self.proceed(context)
 
 
 class Gate(BaseOperator):
@@ -180,7 +201,8 @@ class Gate(BaseOperator):
         if missing:
             raise AirflowFailException(
                 f"{len(missing)} of {len(records)} nodes {self.short_of(context)}: {', '.join(missing)}. "
-                "Their reasons stand above and in their finish tasks; a new run with retry_of goes on with them."
+                "Their reasons stand above and in their finish tasks. Once their causes are gone, clear what failed, "
+                "or start a new run with retry_of."
             )
         return {"schema": 1, "arrived": len(records) - len(stopped)}
 

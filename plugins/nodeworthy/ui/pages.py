@@ -61,9 +61,9 @@ def nodes() -> str:
         shown = _verdict(judged[0], "") if judged else "-"
         name = escape(record.node.name)
         rows.append(
-            f'<tr><td><a href="nodes/{name}">{name}</a></td><td>{escape(record.node.sku)}</td>'
+            f'<tr><td><a href="nodes/{name}">{name}</a></td><td class="line">{escape(record.node.sku)}</td>'
             f"<td>{escape(record.node.rack)}/{record.node.position}</td><td>{escape(record.milestone)}</td>"
-            f'<td class="{escape(verdict)}">{shown}</td><td>{escape(record.reason)}</td></tr>'
+            f'<td class="line {escape(verdict)}">{shown}</td><td>{escape(record.reason)}</td></tr>'
         )
     table = _table(("node", "SKU", "rack", "milestone", "verdict", "reason"), rows)
     would = '<p><a href="observed">What policy only observed</a></p>'
@@ -77,7 +77,8 @@ def node(name: str, user: Any) -> str:
     if not records:
         raise HTTPException(404, f"The ledger knows no node named {name}.")
     judged = [
-        f'<tr><td>{j.scope.value}</td><td>{escape(j.suite)}</td><td class="{j.verdict.value}">{_verdict(j, "../")}</td>'
+        f"<tr><td>{j.scope.value}</td><td>{escape(j.suite)}</td>"
+        f'<td class="line {j.verdict.value}">{_verdict(j, "../")}</td>'
         f"<td>{escape(j.sentence)}</td></tr>"
         for j in ledger.judgements(name)
     ]
@@ -88,11 +89,12 @@ def node(name: str, user: Any) -> str:
     ]
     effects = [
         f"<tr><td>{e.intended_at:%Y-%m-%d %H:%M:%S}</td><td>{escape(e.kind)} {escape(e.key)}</td>"
-        f"<td>{escape(e.status)}</td><td>{escape(str(dict(e.proof)))}</td></tr>"
+        f"<td>{escape(e.status)}</td><td>{escape(_told(e.proof))}</td></tr>"
         for e in ledger.effects(name)
     ]
     record = records[0]
     body = (
+        '<p><a href="../nodes">All nodes</a></p>'
         f"<p>Milestone <b>{escape(record.milestone)}</b>, serial {escape(record.node.serial)}, "
         f"SKU {escape(record.node.sku)}. {escape(record.reason)}</p>"
         f"{holds.section(name, ledger.holds(name), user)}{_requests(name)}{_notices(ledger.notices(name))}"
@@ -144,6 +146,11 @@ def _verdict(judgement: Judgement, up: str) -> str:
         return word
     page = PurePosixPath(judgement.dossier.path).parent / PAGE
     return f'<a href="{up}evidence/{escape(str(page))}">{word}</a>'
+
+
+def _told(proof: Mapping[str, Any]) -> str:
+    """Return a proof as words; what is empty says nothing."""
+    return ", ".join(f"{name} {value}" for name, value in proof.items() if value not in ("", None, {}, []))
 
 
 def _wiring() -> Any:

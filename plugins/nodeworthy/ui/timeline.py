@@ -139,7 +139,7 @@ def _plain(action: str) -> Callable[[Detail], str]:
 
 
 _SILENT = frozenset({"effect intended", "nonce minted"})
-_RECORDS = frozenset({"reading", "reset-answer", "firmware-task"})
+_RECORDS = frozenset({"reading", "reset-answer", "firmware-task", "verdict-refusal"})
 """Effects that only remember something for a program."""
 
 _WORDS: Mapping[str, tuple[str, Callable[[Detail], str]]] = {

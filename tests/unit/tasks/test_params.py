@@ -16,6 +16,10 @@ from nodeworthy.tasks import admit, bring_up
         ("nodes", ["gpu-a01", "n2.rack-7.example"]),
         ("rack", "A1"),
         ("batch", ""),
+        # What Airflow's form sends for a question that was left open.
+        ("nodes", None),
+        ("rack", None),
+        ("retry_of", None),
         ("level", "l1"),
         ("approve_risky_steps", True),
     ],
