@@ -7,11 +7,12 @@ given it by then: a clear gives more, a retry does not. Whatever dies in between
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from nodeworthy.errors import Refused
-from nodeworthy.evidence.verdicts import Scope, Verdict
+from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.lifecycle.path import Stage
 from nodeworthy.lifecycle.records import Lease, NodeRecord
 from nodeworthy.ports import Work
@@ -33,12 +34,12 @@ class Start:
 
 
 def asked_again(lease: Lease, work: Work, start: Start) -> bool:
-    """Tell whether a person cleared this task since it refused the node for its newest verdict.
+    """Tell whether a person cleared this task since it refused the node for its newest bad verdict.
 
-    The first task of a run that meets a bad verdict writes its refusal down here, and it alone measures again. Refused
-    while a hold keeps automation off the node.
+    The first task of a run that meets a bad verdict writes its refusal down here, and it alone measures again, through
+    every stage of the way. Refused while a hold keeps automation off the node.
     """
-    key = _key(lease.node, lease.episode, lease.run, work)
+    key = _key(work.ledger.judgements(lease.node, episode=lease.episode), lease.run)
     if not key:
         return False
     kept = work.ledger.intend(lease, REFUSAL, key, {"task": start.task, "tries": start.tries})
@@ -48,21 +49,26 @@ def asked_again(lease: Lease, work: Work, start: Start) -> bool:
     return kept.detail["task"] == start.task and int(kept.detail["tries"]) < start.tries
 
 
-def newest_verdict(record: NodeRecord, work: Work) -> Verdict | None:
-    """Return the newest verdict of the node's open episode; None without one, and for a node that a person stopped."""
+def is_bad(record: NodeRecord, work: Work) -> bool:
+    """Tell whether a verdict of the open episode refused the node; not for a node that a person stopped."""
     if record.episode is None or refused_by_person(record):
-        return None
-    judged = work.ledger.judgements(record.node.name, episode=record.episode)
-    return judged[0].verdict if judged else None
+        return False
+    return any(one.verdict is not Verdict.PASS for one in _judged(record, work))
+
+
+def is_passed(record: NodeRecord, scope: Scope, work: Work) -> bool:
+    """Tell whether the newest verdict of the open episode is a pass of this scope."""
+    judged = _judged(record, work)
+    return bool(judged) and (judged[0].scope, judged[0].verdict) == (scope, Verdict.PASS)
 
 
 def was_refused(record: NodeRecord, run: str, work: Work) -> bool:
     """Tell whether a task of the run has refused the node for its newest verdict, and so measures it when cleared."""
-    if record.episode is None:
+    judged = _judged(record, work)
+    if not judged or judged[0].verdict is Verdict.PASS:
         return False
-    key = _key(record.node.name, record.episode, run, work)
     effects = work.ledger.effects(record.node.name, episode=record.episode)
-    return any((one.kind, one.key) == (REFUSAL, key) for one in effects)
+    return any((one.kind, one.key) == (REFUSAL, _key(judged, run)) for one in effects)
 
 
 def begin_again(lease: Lease, record: NodeRecord, work: Work, why: str) -> None:
@@ -93,9 +99,12 @@ def judge_again(node: str, run: str, scope: Scope, work: Work, judging: Judging)
     return bool(judged)
 
 
-def _key(node: str, episode: int, run: str, work: Work) -> str:
-    """Return the name of the newest verdict among the refusals of a run; empty when it is a pass or there is none."""
-    judged = work.ledger.judgements(node, episode=episode)
-    if not judged or judged[0].verdict is Verdict.PASS:
-        return ""
-    return f"{sha256(run.encode()).hexdigest()[:8]}/{len(judged)}"
+def _judged(record: NodeRecord, work: Work) -> tuple[Judgement, ...]:
+    """Return the verdicts of the open episode, newest first."""
+    return () if record.episode is None else work.ledger.judgements(record.node.name, episode=record.episode)
+
+
+def _key(judged: Sequence[Judgement], run: str) -> str:
+    """Return the name of the newest bad verdict among the refusals of a run; empty when there is none."""
+    number = next((len(judged) - later for later, one in enumerate(judged) if one.verdict is not Verdict.PASS), 0)
+    return f"{sha256(run.encode()).hexdigest()[:8]}/{number}" if number else ""

@@ -21,6 +21,7 @@ from nodeworthy.tasks.steps import lease_of, run_of, sentences, stop_node
 from nodeworthy.tasks.wave import Finishing
 
 if TYPE_CHECKING:
+    from nodeworthy.evidence.verdicts import Scope
     from nodeworthy.lifecycle.path import Stage
     from nodeworthy.lifecycle.records import NodeRecord
     from nodeworthy.ports import Work
@@ -64,6 +65,7 @@ class BehindJudge(TestPodOperator):
 
         Defers while a boot takes its time. Ends the task when nothing is to be measured again.
         """
+        from nodeworthy.procedures.again import is_passed
         from nodeworthy.wiring import wiring
 
         work = wiring().work(self.log.info)
@@ -74,29 +76,23 @@ class BehindJudge(TestPodOperator):
             stage = self._aim(record, work)
             if stage.judges is None:
                 run_procedure(self, stage.name, self.node, context)
+            # An earlier try may have had the node judged and died before it was moved.
+            elif is_passed(record, stage.judges, work) and self._judge(stage.judges, work, context):
+                continue
             elif self.prepare(work, context) is None:
                 return True
-            elif not self._judge(record, work, context):
+            elif not self._judge(stage.judges, work, context):
                 raise Refused(f"{self.node} was tested and has no result to be judged: clear this task.")
         return False
 
     def _begin(self, record: NodeRecord, work: Work, context: Context) -> None:
         """Go on only with a node that was refused for its verdict, and that a person wants measured again."""
-        from nodeworthy.evidence.verdicts import Verdict
-        from nodeworthy.procedures.again import Start, asked_again, begin_again, newest_verdict
+        from nodeworthy.procedures.again import Start, asked_again, begin_again, is_bad
 
-        verdict, ti = newest_verdict(record, work), context["ti"]
-        passed = verdict is Verdict.PASS
-        if verdict is None or (passed and ti.try_number == 1):
+        if not is_bad(record, work):
             stop_node(record, work)
         lease = lease_of(self.node, work, context)
-        # An earlier try may have had the node judged and died before it was moved.
-        go_on = (
-            self._judge(record, work, context)
-            if passed
-            else asked_again(lease, work, Start(self.task_id, ti.max_tries))
-        )
-        if not go_on:
+        if not asked_again(lease, work, Start(self.task_id, context["ti"].max_tries)):
             stop_node(record, work)
         begin_again(lease, record, work, f"run {run_of(context)}, cleared by a person, tests it again")
 
@@ -110,13 +106,12 @@ class BehindJudge(TestPodOperator):
         self.scope = stage.judges.value if stage.judges else ""
         return stage
 
-    def _judge(self, record: NodeRecord, work: Work, context: Context) -> bool:
+    def _judge(self, scope: Scope, work: Work, context: Context) -> bool:
         """Have this node's result judged, alone; return False when there is none. Refused when it is no pass."""
         from nodeworthy.procedures.again import judge_again
         from nodeworthy.wiring import wiring
 
-        scope = self._aim(record, work).judges
-        return scope is not None and judge_again(self.node, run_of(context), scope, work, wiring().judging())
+        return judge_again(self.node, run_of(context), scope, work, wiring().judging())
 
 
 class ProcedureBehindJudge(BehindJudge):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from nodeworthy.errors import Refused
-from nodeworthy.evidence.verdicts import Scope, Verdict
+from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import Stage, onboarding_stages
 from nodeworthy.lifecycle.records import NodeRecord
-from nodeworthy.procedures.again import Start, asked_again, begin_again, judge_again, newest_verdict, next_stage
+from nodeworthy.procedures.again import Start, asked_again, begin_again, is_bad, is_passed, judge_again, next_stage
 from nodeworthy.procedures.again import was_refused as refused_in
 from nodeworthy.procedures.finish import REFUSED_BY_PERSON
 
@@ -97,7 +97,7 @@ def test_a_quarantined_node_goes_on_from_its_firmware_and_is_judged_by_itself() 
     assert judge_again("gpu-a01", RUN, Scope.HARDWARE, one.bench.work, one.judging())
     assert one.milestone == "burned_in"
     assert len(one.judge.batches) == 2
-    assert newest_verdict(record(one), one.bench.work) is Verdict.PASS
+    assert is_passed(record(one), Scope.HARDWARE, one.bench.work)
     assert not refused_in(record(one), RUN, one.bench.work)
 
 
@@ -110,6 +110,18 @@ def test_a_node_that_failed_on_the_approved_image_is_led_through_both_scopes() -
         one.bench.ledger.put("gpu-a01", milestone)
         names.append(next_stage(record(one), stages(upto="verified"), one.bench.work).name)
     assert names == ["boot_validation", "burn_in", "provision", "verify", "verify"]
+
+
+def test_the_way_through_both_scopes_does_not_end_with_the_first_pass() -> None:
+    """The hardware has passed again and the approved image boots: the task that was cleared goes on when it resumes."""
+    one = refused()
+    assert asked(one, CLEARED)
+    one.bench.ledger.put("gpu-a01", "validation_booted")
+    one.bring(healthy())
+    judge_again("gpu-a01", RUN, Scope.HARDWARE, one.bench.work, one.judging())
+    assert asked(one, CLEARED)
+    assert not asked(one, Start("finish", 3))
+    assert not is_passed(record(one), Scope.PLATFORM, one.bench.work)
 
 
 def test_a_node_that_a_person_has_taken_elsewhere_is_left_there() -> None:
@@ -135,7 +147,7 @@ def test_what_a_person_stopped_is_no_verdict() -> None:
     """Someone said no to the node's plan after its verdict: its squares are skipped, and no lease is taken for it."""
     one = refused()
     one.bench.ledger.release(one.bench.lease, close=False, reason=f"{REFUSED_BY_PERSON} by ada: not this one.")
-    assert newest_verdict(record(one), one.bench.work) is None
+    assert not is_bad(record(one), one.bench.work)
 
 
 def test_what_was_judged_and_not_moved_is_moved_without_a_new_test() -> None:
