@@ -19,7 +19,7 @@ from airflow.sdk import DAG, Context, Param, TriggerRule, chain
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import onboarding_stages
 from nodeworthy.tasks.again import FinishBehindJudge
-from nodeworthy.tasks.bring_up import LEVEL, PARAMS, PROBE, judged_groups, mapped_group
+from nodeworthy.tasks.bring_up import LEVEL, PARAMS, judged_groups, mapped_group, probe_image
 from nodeworthy.tasks.next_wave import NextWave
 from nodeworthy.tasks.steps import NODE_LABEL, RETRIES
 from nodeworthy.tasks.wave import Gate, JudgeWave, OpenWave
@@ -87,7 +87,7 @@ def burn_in_dag() -> DAG:
             path=tuple(stage.name for stage in upto),
             suite=LEVEL,
             soak=True,
-            image=PROBE,
+            image=probe_image(),
         ).expand(node=wave.output)
         chain(
             wave, group, judge, finish, SoakGate(task_id="gate", wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
