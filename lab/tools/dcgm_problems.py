@@ -47,6 +47,10 @@ def _of_gpu(number: int, gpu: dict[str, Any]) -> list[dict[str, Any]]:
     if gpu.get("ecc_uncorrected"):
         text = f"{gpu['ecc_uncorrected']} double bit ECC error(s) were detected on GPU {number}."
         found.append(_problem(number, 4, 2, text, "Inforom"))
+    if gpu.get("throttle_reasons"):
+        reached = gpu["power_limit_watts"] * 0.8
+        text = f"Max power of {reached:.1f} did not reach desired power minimum of {gpu['power_limit_watts']:.1f}"
+        found.append({**_problem(number, 63, 4, text, ""), "test": "targeted_power"})
     for link in gpu.get("nvlinks", []):
         if not link["up"]:
             text = f"GPU {number}'s NvLink link {link['link']} is currently down."

@@ -22,6 +22,8 @@ _LEVELS = {
         ("Stress", "targeted_power"), ("Stress", "memory_bandwidth")),
 }  # fmt: skip
 _SECONDS = {1: 6.0, 2: 150.0, 3: 1500.0, 4: 5400.0}
+_RUNS = {str(level): (tests, _SECONDS[level]) for level, tests in _LEVELS.items()}
+_RUNS["targeted_power"] = ((("Stress", "targeted_power"),), 130.0)
 _OLD_NAMES = {
     "pcie": "PCIe",
     "memory": "GPU Memory",
@@ -80,11 +82,11 @@ def _health(view: NodeView) -> str:
 def _diag(arguments: list[str], view: NodeView) -> Output:
     options = dict(zip(arguments, [*arguments[1:], ""], strict=True))
     level = options.get("-r", options.get("--run", "1"))
-    if level not in ("1", "2", "3", "4"):
-        return Output("", 1, error=f"Error: the lab's dcgmi knows levels 1 to 4, not {level}\n")
+    if level not in _RUNS:
+        return Output("", 1, error=f"Error: the lab's dcgmi runs {', '.join(_RUNS)}, not {level}\n")
     if not view.gpus:
         return Output("", 205, 1.0, "Error: Cannot get GPUs: No GPUs were found\n")
-    tests = _LEVELS[int(level)]
+    tests, seconds = _RUNS[level]
     old = _version(view).startswith(("2.", "3."))
     found = [problem for problem in problems(view) if problem["test"] in {name for _, name in tests}]
     if "-j" in arguments or "--json" in arguments:
@@ -92,7 +94,7 @@ def _diag(arguments: list[str], view: NodeView) -> Output:
         text = json.dumps(document, indent=2) + "\n"
     else:
         text = _table(tests, found, view)
-    return Output(text, _EXIT_ON_FAILURE if found else 0, _SECONDS[int(level)], uses_gpu=int(level) > 1)
+    return Output(text, _EXIT_ON_FAILURE if found else 0, seconds, uses_gpu=level != "1")
 
 
 def _document(tests: tuple[tuple[str, str], ...], found: list[dict[str, Any]], view: NodeView) -> dict[str, Any]:

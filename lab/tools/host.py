@@ -18,6 +18,7 @@ _STRESS_TABLE = [
     "stress-ng: metrc: [4711]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)",
 ]
 _IB_BYTES = 65536
+_BLOCKS = {"4k": 4096, "1M": 1 << 20}
 
 
 def run(tool: str, arguments: list[str], view: NodeView) -> Output:
@@ -119,7 +120,10 @@ def _fio(_tool: str, arguments: list[str], view: NodeView) -> Output:
     if drive is None:
         return Output(f"fio: failed opening {place}: No such file or directory\n", 1, 0.2)
     options = {word.removeprefix("--").partition("=")[0]: word.partition("=")[2] for word in arguments}
-    rate = disturbed(float(drive["read_gbps"]) * 1e9, view.noise(f"fio {place}", view.attempt("fio")))
+    kind = options.get("rw", "read")
+    rate = disturbed(_rate(drive, kind), view.noise(f"fio {place}", view.attempt("fio")))
+    block = _BLOCKS.get(options.get("bs", ""), 1 << 20)
+    moved = _direction(rate, seconds, block)
     document = {
         "fio version": "fio-3.36",
         "global options": {},
@@ -129,16 +133,23 @@ def _fio(_tool: str, arguments: list[str], view: NodeView) -> Output:
                 "groupid": 0,
                 "error": 0,
                 "job options": {**options, "filename": place},
-                "read": _direction(rate, seconds),
-                "write": _direction(0.0, 0.0),
+                "read": _direction(0.0, 0.0, block) if kind == "write" else moved,
+                "write": moved if kind == "write" else _direction(0.0, 0.0, block),
             }
         ],
     }
-    return Output(json.dumps(document, indent=2) + "\n", seconds=seconds)
+    wrong = kind == "write" and drive.get("corrupts")
+    said = f"verify: bad magic header 0, wanted acca at file {place} offset 4096, length 1048576\n" if wrong else ""
+    return Output(said + json.dumps(document, indent=2) + "\n", 1 if wrong else 0, seconds)
 
 
-def _direction(rate: float, seconds: float) -> dict[str, Any]:
-    block = 1 << 20
+def _rate(drive: dict[str, Any], kind: str) -> float:
+    """Bytes a second: sequential reads as the drive says, writes at half of that, random reads of 4 KiB at 40 %."""
+    full = float(drive["read_gbps"]) * 1e9
+    return {"write": full / 2, "randread": full * 0.4}.get(kind, full)
+
+
+def _direction(rate: float, seconds: float, block: int) -> dict[str, Any]:
     count = int(rate * seconds / block)
     moved, milliseconds = count * block, int(seconds * 1000)
     per_second = int(moved / seconds) if seconds else 0

@@ -18,6 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from lab.tools import host_files
 from lab.tools.view import NodeView, Output, load
 
 _MODULES = {
@@ -38,6 +39,11 @@ _MODULES = {
     "ib_write_lat": "host",
     "gpu_burn": "gpu_burn",
     "lldpcli": "lldpcli",
+    "ibstat": "ibstat",
+    "mlxlink": "mlxlink",
+    "cublaslt_gemm": "compute",
+    "gpu_stream": "compute",
+    "stream": "compute",
     "dmesg": "dmesg",
     "tpm2_quote": "tpm2",
     "tpm2_pcrread": "tpm2",
@@ -56,6 +62,7 @@ def main(arguments: list[str]) -> int:
     fault = view.document.get("tool_faults", {}).get(tool)
     if output.uses_gpu:
         _log_under_load(view)
+        _count_under_load(view)
     if fault == "hang":
         _hang()
     time.sleep(output.seconds / view.speed)
@@ -107,6 +114,14 @@ def _log_under_load(view: NodeView) -> None:
                 stream.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         sys.stderr.write(f"lab: the kernel log cannot be written ({error})\n")
+
+
+def _count_under_load(view: NodeView) -> None:
+    """Let counters rise as the view says that load makes them."""
+    view.attempt("load")
+    root, rises = os.environ.get("NODEWORTHY_HOST_ROOT"), view.document.get("rises_under_load") or {}
+    if root and rises:
+        host_files.bump(Path(root), rises, view.document)
 
 
 def _hang() -> None:

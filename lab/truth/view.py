@@ -17,6 +17,13 @@ from lab.truth.parts import Gpu, Parts
 
 SCHEMA = "lab.node-view/1"
 _FABRIC_COMPLETED = 3  # NVML GPU fabric state: registration completed
+_SETTINGS = {
+    "governor": "performance",
+    "numa_balancing": "0",
+    "clocksource": "tsc",
+    "swap_kib": 0,
+    "modules": ["nvidia", "nvidia_uvm", "nvidia_peermem", "ib_core", "mlx5_ib"],
+}
 _SIZES = [1 << power for power in range(20, 35)]
 
 
@@ -43,6 +50,9 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "dcgm": {"problems": []},
         "kernel_log": _kernel_log(node, image),
         "kernel_log_under_load": [],
+        # What each load on the GPUs adds to a counter: by place ("gpu/3", "nic/mlx5_0", "host") and counter.
+        "rises_under_load": {},
+        "settings": dict(_SETTINGS),
         # A capture does not say when its lines came. They come while the node is tested, so that they are judged.
         "kernel_log_captured": _captured_log(node),
         "lldp": [
@@ -125,6 +135,7 @@ def _bandwidth(node: LabNode, parts: Parts) -> dict[str, Any]:
         "host_device_latency_ns": [figure("host_device_latency_ns", gpu) for gpu in gpus],
         "device_local_copy_gbps": [figure("device_local_copy_gbps", gpu) for gpu in gpus],
         "burn_gflops": figures["burn_gflops"],
+        **{name: dict(figures[name]) for name in ("gemm_tflops", "gpu_stream", "host_stream")},
         "collectives": dict(figures["collectives"]),
         "by_adapters_gbps_by_bytes": _by_adapters(node, figures),
         "groups": dict(figures["groups"]),
@@ -141,6 +152,8 @@ def _rails(node: LabNode) -> list[dict[str, Any]]:
     return [
         {
             "device": f"mlx5_{rail}",
+            "up": True,
+            "port_rate_gbps": next(row["speed_gbps"] for row in node.platform.nics if row["role"] == "fabric"),
             "write_gbps": figure("rail_gbps", rail),
             "latency_us": figure("rail_us", rail),
             # What comes through the adapter's cable and its port of the leaf switch; no test of one node sees it.

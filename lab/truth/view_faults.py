@@ -122,6 +122,20 @@ def _leaf_port_slow(view: View, parameters: Parameters) -> None:
     rail["port_gbps"] = round(rail["port_gbps"] * (1.0 - float(parameters["amount"])), 2)
 
 
+def _errors_rise(view: View, parameters: Parameters) -> None:
+    rises = view["rises_under_load"].setdefault(str(parameters["where"]), {})
+    rises[str(parameters["counter"])] = int(parameters["by"])
+
+
+def _port_down(view: View, parameters: Parameters) -> None:
+    view["rdma"][int(parameters["rail"])]["up"] = False
+
+
+def _drive_failing(view: View, parameters: Parameters) -> None:
+    drive = next(one for one in view["drives"] if one["name"] == f"nvme{int(parameters['drive'])}n1")
+    drive.update(critical_warning=4, spare_percent=4, media_errors=37, read_gbps=round(drive["read_gbps"] / 2, 2))
+
+
 def _tool(what: str) -> Callable[[View, Parameters], None]:
     return lambda view, set_: view["tool_faults"].update({set_["tool"]: what})
 
@@ -147,6 +161,10 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),
     "rail-slow": _rail_slow,
     "leaf-port-slow": _leaf_port_slow,
+    "port-down": _port_down,
+    "errors-rise": _errors_rise,
+    "setting-wrong": lambda view, set_: view["settings"].update({set_["setting"]: set_["value"]}),
+    "drive-failing": _drive_failing,
     "rdma-off": lambda view, set_: view.update(rdma_usable=False),
     "tool-hang": _tool("hang"),
     "tool-crash": _tool("crash"),

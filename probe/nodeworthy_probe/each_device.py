@@ -1,12 +1,14 @@
 """Runs a tool once per device and prints one section each: ``python -m nodeworthy_probe.each_device DEVICES TOOL ...``.
 
-DEVICES is a list with commas; ``{device}`` in an argument becomes the device's name. The tools of perftest need a
+DEVICES is a list with commas; ``{device}`` in an argument becomes the device's name. A tool that knows no option for it
+sees the one GPU alone, by CUDA_VISIBLE_DEVICES. The tools of perftest need a
 partner, so their server is started first on the same device and the client goes to the loopback address. A section ends
 with its exit code; what a tool prints on standard error goes where ours goes.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -15,6 +17,7 @@ from collections.abc import Iterator, Sequence
 HEAD = "=== device "
 END = "=== exit "
 _PERFTEST = "ib_"
+_OF_ONE_GPU = ("cublaslt_gemm",)
 _SERVER_SECONDS = 0.5
 _TRIES = 5
 
@@ -30,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
             code = (
                 _with_partner(command)
                 if tool.startswith(_PERFTEST)
-                else subprocess.run(command, check=False).returncode
+                else subprocess.run(command, env=_environment(tool, device), check=False).returncode
             )
         except OSError as error:
             sys.stderr.write(f"{tool} cannot be started: {error}\n")
@@ -38,6 +41,10 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"{END}{code}\n")
         sys.stdout.flush()
     return 0
+
+
+def _environment(tool: str, device: str) -> dict[str, str]:
+    return {**os.environ, **({"CUDA_VISIBLE_DEVICES": device} if tool in _OF_ONE_GPU else {})}
 
 
 def _with_partner(command: list[str]) -> int:

@@ -24,9 +24,14 @@ Reader = Callable[[Any], Any]
 
 
 def main() -> int:
-    """Print the snapshot; 1 if NVML itself cannot be used (the reason goes to standard error)."""
+    """Print the snapshot; 1 if NVML cannot be used, 127 if there is none (the reason goes to standard error)."""
     try:
         nvml.nvmlInit()
+    except nvml.NVMLError_LibraryNotFound:
+        sys.stderr.write(
+            "this node has no NVML: its GPUs are not NVIDIA's, or the driver's libraries are not in the pod\n"
+        )
+        return 127
     except nvml.NVMLError as error:
         sys.stderr.write(f"NVML cannot be started: {error}\n")
         return 1
@@ -81,14 +86,14 @@ def _links_up(handle: Any) -> int:
     return active
 
 
-def _fabric_state(handle: Any) -> int:
+def _fabric(handle: Any) -> Any:
     info = nvml.c_nvmlGpuFabricInfo_v3_t()
     try:
         nvml.nvmlDeviceGetGpuFabricInfoV(handle, nvml.byref(info))
     except nvml.NVMLError_ArgumentVersionMismatch:  # before driver 575 only version 2 is known
         info = nvml.c_nvmlGpuFabricInfo_v2_t()
         nvml.nvmlDeviceGetGpuFabricInfoV(handle, nvml.byref(info))
-    return int(info.state)
+    return info
 
 
 def _recovery_action(handle: Any) -> int:
@@ -119,7 +124,10 @@ _READERS: dict[str, Reader] = {
     "temperature": lambda handle: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
     "power_limit": lambda handle: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,
     "persistence_mode": nvml.nvmlDeviceGetPersistenceMode,
-    "fabric_state": _fabric_state,
+    "fabric_state": lambda handle: int(_fabric(handle).state),
+    "fabric_status": lambda handle: int(_fabric(handle).status),
+    "ecc_mode": lambda handle: int(nvml.nvmlDeviceGetEccMode(handle)[0]),
+    "mig_mode": lambda handle: int(nvml.nvmlDeviceGetMigMode(handle)[0]),
     "recovery_action": _recovery_action,
 }
 

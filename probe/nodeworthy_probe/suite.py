@@ -1,12 +1,14 @@
 """Runs the tests of a plan one after another and gathers what they say.
 
 One tool runs at a time. A tool that is missing, hangs, crashes or prints something unreadable
-costs its own rows and nothing else. The kernel log is marked before the first tool starts and
-read after the last one has ended, wherever its test stands in the plan.
+costs its own rows and nothing else. The kernel log is marked and the counters are read before the
+first tool starts, and the counters again after each; both are told after the last one has ended,
+wherever their tests stand in the plan.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -14,11 +16,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import group, kernel_source, own_check
+from . import counters, group, kernel_source, own_check
+from .counters import Watch
 from .kernel_source import KernelLog
 from .plan import Plan, TestSpec
 from .process import ToolRun, run_tool
-from .readings import attestation, bandwidth, cabling, collective, devices, gpu_diag, gpu_identity, host, kernel
+from .readings import (
+    attestation,
+    bandwidth,
+    cabling,
+    collective,
+    devices,
+    gpu_diag,
+    gpu_identity,
+    host,
+    kernel,
+    memory_stream,
+    ports,
+    settings,
+    topology,
+)
+from .readings import counters as counters_reading
 from .readings import own_check as own_check_reading
 from .readings.context import Context, Interpreter
 from .records import Execution, Reading, SecondTry
@@ -36,11 +54,20 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "chronyc": host.read_clock,
     "stress-ng": host.read_stress,
     "gpu_burn": host.read_burn,
+    "ibstat": ports.read,
+    "nvidia-smi": topology.read,
+    "gpu_stream": memory_stream.read_gpus,
+    "stream": memory_stream.read_host,
 }
 KERNEL_LOG = "kernel-log"
+HOST_STATE = "host-state"
 SERVE = "serve"
 """What a member of a group does that does not lead it: run what the leader asks for. It measures nothing itself."""
+_AROUND = (KERNEL_LOG, counters.TOOL)
+"""Tests that are no tool of their own: they tell what happened while the others ran."""
 _QUOTE = "tpm2_quote"
+_NOT_FOUND = 127
+"""What a shell ends with when a command does not exist; our own processes end so when what they need is not there."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +98,20 @@ class Suite:
 
     def run(self) -> list[Outcome]:
         """All outcomes, in the order of the plan."""
-        mark = kernel_source.read_log()
+        mark, watch = kernel_source.read_log(), Watch.of(self.plan)
         numbered = list(enumerate(self.plan.tests, start=1))
-        outcomes = [self._run_one(number, spec) for number, spec in numbered if spec.tool != KERNEL_LOG]
+        outcomes = []
+        for number, spec in numbered:
+            if spec.tool not in _AROUND:
+                outcomes.append(self._run_one(number, spec))
+                watch.look(spec.test)
+        watch.end()
         if self.plan.group is not None and self.plan.group.leads:
             group.release(self.plan.group)
         outcomes += [self._read_kernel(number, spec, mark) for number, spec in numbered if spec.tool == KERNEL_LOG]
+        outcomes += [
+            self._read_counters(number, spec, watch) for number, spec in numbered if spec.tool == counters.TOOL
+        ]
         return sorted(outcomes, key=lambda outcome: outcome.number)
 
     def _run_one(self, number: int, spec: TestSpec) -> Outcome:
@@ -119,11 +154,23 @@ class Suite:
         self.ended(outcome)
         return outcome
 
+    def _read_counters(self, number: int, spec: TestSpec, watch: Watch) -> Outcome:
+        command = (counters.TOOL, *spec.arguments)
+        self.started(number, spec, command)
+        reading = counters_reading.read(watch.looks, watch.problem, Context(self.plan, spec, self._gpu_by_pci))
+        raw = "".join(f"{json.dumps({'after': look.after, **look.document})}\n" for look in watch.looks)
+        execution = Execution.COMPLETED if reading.problem is None else Execution.CRASHED
+        outcome = Outcome(number, spec, command, execution, None, 0.0, reading.problem, raw.encode("utf-8"), reading)
+        self.ended(outcome)
+        return outcome
+
 
 def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpreter | None]:
     spec = context.test
     if spec.tool == "nvml":
         return (sys.executable, "-m", "nodeworthy_probe.nvml_snapshot"), gpu_identity.read
+    if spec.tool == HOST_STATE:
+        return (sys.executable, "-m", "nodeworthy_probe.host_state"), settings.read
     if spec.tool == _QUOTE:
         command = tuple(attestation.command(context, folder))
         return command, lambda text, given: attestation.read(text, given, folder)
@@ -154,12 +201,8 @@ def _judge_run(number: int, context: Context, run: ToolRun, interpret: Interpret
 
 
 def _execution_of(run: ToolRun, spec: TestSpec) -> tuple[Execution, str | None]:
-    if run.exit_code is None:
-        if spec.tool == own_check.TOOL:
-            return Execution.TOOL_MISSING, run.start_error
-        if shutil.which(run.command[0]) is None:
-            return Execution.TOOL_MISSING, f"{run.command[0]} is not on this node's PATH"
-        return Execution.CRASHED, f"{run.command[0]} cannot be started: {run.start_error}"
+    if run.exit_code is None or (run.exit_code == _NOT_FOUND and spec.tool != own_check.TOOL):
+        return _never_ran(run, spec)
     if run.interrupted:
         return Execution.SKIPPED, "the probe was asked to end while the tool ran"
     if run.timed_out:
@@ -171,6 +214,18 @@ def _execution_of(run: ToolRun, spec: TestSpec) -> tuple[Execution, str | None]:
     return Execution.COMPLETED, None
 
 
+def _never_ran(run: ToolRun, spec: TestSpec) -> tuple[Execution, str | None]:
+    if spec.tool == own_check.TOOL:
+        return Execution.TOOL_MISSING, run.start_error
+    if run.exit_code == _NOT_FOUND:
+        return Execution.TOOL_MISSING, _last_words(run)
+    if shutil.which(run.command[0]) is None:
+        return Execution.TOOL_MISSING, f"{run.command[0]} is not on this node's PATH"
+    return Execution.CRASHED, f"{run.command[0]} cannot be started: {run.start_error}"
+
+
 def _last_words(run: ToolRun) -> str:
     words = run.stderr.decode("utf-8", "replace").strip().splitlines()
+    if run.exit_code == _NOT_FOUND and words:
+        return words[-1][:200]
     return f"exit code {run.exit_code} without output" + (f": {words[-1][:200]}" if words else "")

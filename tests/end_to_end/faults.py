@@ -55,6 +55,9 @@ EXPECTED = {
     "tool-truncated": Expected(("tool-error", "pcie.bandwidth", "cut"), BEFORE_BURN_IN),
     "tool-garbage": Expected(("tool-error", "gpu.diag", "no JSON"), BEFORE_BURN_IN),
     "dcgm-fail": Expected(("gpu/2", "dcgm/80"), QUARANTINED),
+    "errors-rise": Expected(("gpu/3", "nvlink_errors_new", "is not 0"), QUARANTINED),
+    "port-down": Expected(("nic/mlx5_3", "port_active 0 is not 1", "cable"), QUARANTINED),
+    "setting-wrong": Expected(("cpus_of_another_governor", "fail-config"), BEFORE_BURN_IN, NEVER),
     "no-boot": Expected(("boot progress", "PCIResourceConfigStarted"), ("declared", "firmware_current")),
     "boots-old-image": Expected(("service-2026.08", "service-2026.11"), ("burned_in",)),
     "reset-ignored": Expected(("ignored the reset", "boot progress SetupEntered"), ("firmware_current",)),
@@ -71,14 +74,15 @@ BORNE: dict[str, dict[str, Any]] = {
     "bmc-slow": {"set": {"seconds": 0.05}},
     "hbm-corrected": {},
     "check-broken": {},
+    "drive-failing": {},
     "rail-slow": {},
     "leaf-port-slow": {},
     "intermittent": {},
     "rdma-off": {},
 }
 """Not worth refusing a node: a BMC that takes its time, corrected errors, which no baseline limits, a check of an
-operator's own where no suite has one, what L1 on one node cannot see: the fabric between nodes, and a figure that was
-just beyond its limit once."""
+operator's own where no suite has one, a figure that was just beyond its limit once, and what L1 on one node cannot see:
+drives, and the fabric between nodes."""
 
 REMARKED = {"intermittent": ("node bus_bandwidth passed on the second try", "GB/s first, just beyond its limit")}
 """What a fault that can be borne leaves in the node's record all the same."""

@@ -39,10 +39,12 @@ def _host_files(view: dict[str, Any], host: Path) -> dict[str, str]:
     for name, content in contents.items():
         (host / name).write_text(f"{content}\n" if content else "", "utf-8")
     sys.path.insert(0, str(_REPOSITORY))
+    from lab.tools import host_files
     from lab.tpm.event_log import write
 
     (host / _EVENT_LOG).write_bytes(write(view.get("tpm", {}).get("events", [])))
-    return {name: str(host / name) for name in (*contents, _EVENT_LOG)}
+    host_files.write(host / "root", view)
+    return {name: str(host / name) for name in (*contents, _EVENT_LOG)} | {"NODEWORTHY_HOST_ROOT": str(host / "root")}
 
 
 def _image(view_path: Path) -> dict[str, str]:

@@ -41,7 +41,8 @@ def plan_document(
     limits: Limits | None = None,
     **addressee: Unpack[Addressee],
 ) -> dict[str, Any]:
-    """Return a `nodeworthy.plan/1` document. `{gpus}`, `{nics}`, `{drives}` become what the SKU names.
+    """Return a `nodeworthy.plan/1` document. `{gpus}` (how many), `{each_gpu}` (their numbers), `{nics}` and `{drives}`
+    become what the SKU names.
 
     A suite of several segments gets one plan for each; `segment` counts from 1. `limits` are what the probe is told of
     them.
@@ -62,7 +63,8 @@ def plan_document(
 
 
 def _test(test: TestSpec, sku: Sku, limits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    words = {"{gpus}": str(sku.gpus), **{f"{{{kind}s}}": ",".join(names) for kind, names in sku.devices.items()}}
+    words = {"{gpus}": str(sku.gpus), "{each_gpu}": ",".join(map(str, range(sku.gpus)))}
+    words |= {f"{{{kind}s}}": ",".join(names) for kind, names in sku.devices.items()}
     extra = {"repeats": test.repeats if test.repeats > 1 else 0, "retry": list(test.retry), "image": test.image}
     extra |= {"needs": list(test.needs), "limits": [dict(row) for row in limits]}
     return {
@@ -71,7 +73,9 @@ def _test(test: TestSpec, sku: Sku, limits: Sequence[Mapping[str, Any]]) -> dict
         "tool": test.tool,
         "arguments": [_filled(argument, words) for argument in test.arguments],
         "timeout_seconds": int(test.timeout.total_seconds()),
-        "parameters": dict(test.parameters),
+        "parameters": {
+            name: _filled(value, words) if isinstance(value, str) else value for name, value in test.parameters.items()
+        },
         "environment": dict(test.environment),
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from nodeworthy_probe.parsers import kernel_log
@@ -106,6 +107,15 @@ def _causes(events: tuple[KernelEvent, ...], sheet: Sheet) -> None:
         if cause and (int(cause[1]), event.pci) not in own:
             own.add((int(cause[1]), event.pci))
             sheet.note(f"xid/{int(cause[1])}", f"pci/{event.pci}", event.line, named_by=event.code)
+
+
+def troubles(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each line that tells of something other than an Xid or SXid, with its code (``family/what``)."""
+    sheet = Sheet(TOOL, TOOL)
+    for line in lines:
+        if "Xid (" not in line:
+            _line(line, sheet)
+    return ((note.code, note.line) for note in sheet.notes)
 
 
 def _line(line: str, sheet: Sheet) -> None:

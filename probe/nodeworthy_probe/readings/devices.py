@@ -1,4 +1,4 @@
-"""Figures per fabric adapter and drive, from one section per device (:mod:`nodeworthy_probe.each_device`).
+"""Figures per fabric adapter, drive and GPU, from one section per device (:mod:`nodeworthy_probe.each_device`).
 
 The readers of `content` say what a section holds; a section that they do not believe is a missing row, with what they
 say in the log.
@@ -6,12 +6,13 @@ say in the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from nodeworthy_probe.content import fio, perftest, smartctl
+from nodeworthy_probe.content import fio, mlxlink, perftest, smartctl
 from nodeworthy_probe.content.sheet import Sheet
 from nodeworthy_probe.each_device import sections
+from nodeworthy_probe.parsers import gemm
 from nodeworthy_probe.records import Measurement, Reading, missing
 
 from .context import Context
@@ -30,6 +31,8 @@ class Figure:
     statistic: str
     kept: str
     scale: float = 1.0
+    when: str = ""
+    """A word of which one of the arguments must hold for the figure to exist: fio reads or writes."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,24 @@ _TOOLS: Mapping[str, Tool] = {
     "fio": Tool(
         "drive",
         fio.read,
-        (Figure("read_bandwidth", "GB/s", "read_bandwidth", "single", "single", 1024 / 1e9),),
+        (
+            Figure("read_bandwidth", "GB/s", "read_bandwidth", "single", "single", 1024 / 1e9, "--rw=read"),
+            Figure("read_rate", "1/s", "read_iops", "single", "single", 1.0, "--rw=randread"),
+            Figure("write_bandwidth", "GB/s", "write_bandwidth", "single", "single", 1024 / 1e9, "--rw=write"),
+        ),
         "io_errors",
     ),
+    "mlxlink": Tool(
+        "nic",
+        mlxlink.read,
+        (
+            Figure("effective_ber", "ratio", "effective_physical_ber", "single", "single"),
+            Figure("raw_ber", "ratio", "raw_physical_ber", "single", "single"),
+            Figure("link_down_events", "count", "link_down", "single", "single"),
+        ),
+        "link_faults",
+    ),
+    "cublaslt_gemm": Tool("gpu", gemm.read, (Figure("gemm_rate", "TFLOPS", "gemm_rate", "single", "single"),)),
     "smartctl": Tool(
         "drive",
         smartctl.read,
@@ -84,7 +102,7 @@ def read(text: str, context: Context) -> Reading:
             tool.read(output, sheet)
         unfit = [note.line for note in sheet.notes if note.code.startswith(_UNFIT)]
         unfit += ["no whole output"] if code is None else []
-        rows += _rows(tool, component, sheet, believed=not unfit)
+        rows += _rows(tool, component, sheet, context.test.arguments, believed=not unfit)
         lines += [f"{component}: {line}"[:300] for line in unfit]
         lines += [f"{component}: {note.line}"[:300] for note in sheet.notes if note.code.startswith(_BROKEN)]
         version = version or sheet.version
@@ -96,8 +114,9 @@ def _devices(context: Context) -> list[str]:
     return [name for name in context.test.arguments[0].split(",") if name] if context.test.arguments else []
 
 
-def _rows(tool: Tool, component: str, sheet: Sheet, *, believed: bool) -> list[Measurement]:
-    rows = [_row(figure, component, sheet, believed=believed) for figure in tool.figures]
+def _rows(tool: Tool, component: str, sheet: Sheet, arguments: Sequence[str], *, believed: bool) -> list[Measurement]:
+    asked = [figure for figure in tool.figures if not figure.when or figure.when in arguments]
+    rows = [_row(figure, component, sheet, believed=believed) for figure in asked]
     if tool.faults and believed:
         count = sum(note.code.startswith(_BROKEN) for note in sheet.notes)
         rows.append(Measurement(component, tool.faults, float(count), "count"))
@@ -110,7 +129,9 @@ def _row(figure: Figure, component: str, sheet: Sheet, *, believed: bool) -> Mea
     values = [
         row.value
         for row in sheet.rows
-        if (row.metric, row.statistic) == (figure.found, figure.statistic) and row.value is not None
+        if (row.metric, row.statistic) == (figure.found, figure.statistic)
+        and row.value is not None
+        and not row.component.startswith("lane/")
     ]
     if not believed or len(values) != 1:
         return missing(component, figure.metric, figure.unit, statistic=figure.kept)

@@ -26,9 +26,16 @@ _UNITS = {
     "power_limit": "W",
     "persistence_mode": "bool",
     "fabric_state": "count",
+    "fabric_status": "count",
+    "ecc_mode": "bool",
+    "mig_mode": "bool",
     "recovery_action": "count",
 }
 _TEXTS = ("uuid", "serial", "model", "vbios", "inforom", "pci")
+# Where the driver's "Not Supported" is itself the answer: no fabric to register with (its state is 0,
+# NVML_GPU_FABRIC_STATE_NOT_SUPPORTED), no partitions. On a SKU without NVLink the links are none as well.
+_NONE_OF_IT = ("fabric_state", "fabric_status", "mig_mode")
+_NOT_SUPPORTED = "Not Supported"
 # NVML clocks event reasons: HW slowdown, HW thermal slowdown, HW power brake (nvml.h).
 _HARDWARE_REASONS = 0x8 | 0x40 | 0x80
 
@@ -44,9 +51,10 @@ def read(text: str, context: Context) -> Reading:
         return _nothing(context, "the NVML snapshot lists other GPUs than it counts")
     rows = [Measurement("node", "gpu_count", float(count), "count")]
     texts: list[Text] = []
+    without = _NONE_OF_IT if context.plan.expected_nvlinks else (*_NONE_OF_IT, "nvlinks_up")
     for index in context.gpus(count):
         values = mapping(gpus.get(index, {}).get("values"))
-        rows += [_row(index, metric, unit, values) for metric, unit in _UNITS.items()]
+        rows += [_row(index, metric, unit, values, without) for metric, unit in _UNITS.items()]
         texts += _texts(index, values)
     return Reading(
         measurements=tuple(rows),
@@ -79,7 +87,9 @@ def _nothing(context: Context, problem: str) -> Reading:
     return Reading(measurements=tuple(rows), problem=problem)
 
 
-def _row(index: int, metric: str, unit: str, values: dict[str, Any]) -> Measurement:
+def _row(index: int, metric: str, unit: str, values: dict[str, Any], without: tuple[str, ...]) -> Measurement:
+    if metric in without and mapping(values.get(metric)).get("error") == _NOT_SUPPORTED:
+        return Measurement(f"gpu/{index}", metric, 0.0, unit)
     if metric == "throttle_hardware":
         reasons = whole(mapping(values.get("clocks_event_reasons")).get("value"))
         value = None if reasons is None else float(bool(reasons & _HARDWARE_REASONS))

@@ -1,7 +1,8 @@
-"""New and old Xid and SXid events, from the kernel log cut at the start of the plan."""
+"""New and old Xid and SXid events, and what else the kernel reported, from its log cut at the start of the plan."""
 
 from __future__ import annotations
 
+from nodeworthy_probe.content import dmesg
 from nodeworthy_probe.kernel_source import Split
 from nodeworthy_probe.parsers import kernel_log
 from nodeworthy_probe.parsers.kernel_log import KernelEvent, KernelReport
@@ -10,22 +11,37 @@ from nodeworthy_probe.records import Finding, Measurement, Reading, missing
 from .context import Context, component_at
 
 _MOST_FINDINGS = 200
-_METRICS = ("xid_new", "sxid_new", "xid_since_boot")
+_METRICS = ("xid_new", "sxid_new", "xid_since_boot", "hardware_events_new", "corrected_events_new", "pcie_links_narrow")
+_HARDWARE, _NARROW = "hardware/", "hardware/pcie-width"
+_CORRECTED = ("note/aer-corrected", "note/mce", "note/edac-corrected")
 
 
 def read(split: Split, context: Context) -> Reading:
-    """Three counts of the node and a finding per event; without a boundary nothing is counted."""
+    """Six counts of the node and a finding per event; without a boundary nothing is counted."""
     if split.problem:
         rows = tuple(missing("node", metric, "count") for metric in _METRICS)
         return Reading(rows, problem=split.problem)
     before = kernel_log.parse("\n".join(split.before))
     after = kernel_log.parse("\n".join(split.after))
-    counts = (len(after.of("xid")), len(after.of("sxid")), len(before.of("xid")) + len(after.of("xid")))
+    troubles = list(dmesg.troubles(split.after))
+    counts = (
+        len(after.of("xid")),
+        len(after.of("sxid")),
+        len(before.of("xid")) + len(after.of("xid")),
+        sum(code.startswith(_HARDWARE) and code != _NARROW for code, _ in troubles),
+        sum(code in _CORRECTED for code, _ in troubles),
+        # Links are trained at boot, so that what was said before the plan counts as well.
+        sum(code == _NARROW for code, _ in (*troubles, *dmesg.troubles(split.before))),
+    )
     rows = tuple(Measurement("node", metric, float(count), "count")
                  for metric, count in zip(_METRICS, counts, strict=True))  # fmt: skip
     findings = [_finding(event, "test", context) for event in after.events]
     findings += [_finding(event, "before", context) for event in before.events]
-    return Reading(rows, findings=tuple(findings[:_MOST_FINDINGS]), lines=_lines(split, before, after))
+    return Reading(
+        rows,
+        findings=tuple(findings[:_MOST_FINDINGS]),
+        lines=(*_lines(split, before, after), *(f"new: {line}"[:300] for _, line in troubles[:10])),
+    )
 
 
 def _finding(event: KernelEvent, during: str, context: Context) -> Finding:

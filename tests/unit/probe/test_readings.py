@@ -29,7 +29,7 @@ def _row(reading: Reading, component: str, metric: str) -> tuple[float | None, s
 @pytest.mark.parametrize(
     ("test", "read", "rows"),
     [
-        ("gpu.identity", gpu_identity.read, 1 + 2 * 14),
+        ("gpu.identity", gpu_identity.read, 1 + 2 * 17),
         ("gpu.diag", gpu_diag.read, 2 * 2 + 2),
         ("pcie.bandwidth", bandwidth.read, 2 * 2),
         ("nvlink.bandwidth", bandwidth.read, 2 + 2),
@@ -162,5 +162,5 @@ def test_a_lost_kernel_log_counts_nothing() -> None:
     """No zero is invented when the boundary is unknown."""
     reading = kernel.read(Split((), (), "the log wrapped"), _context("kernel.log"))
 
-    assert [row.value for row in reading.measurements] == [None, None, None]
+    assert [row.value for row in reading.measurements] == [None] * 6
     assert reading.problem == "the log wrapped"

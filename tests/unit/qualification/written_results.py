@@ -34,6 +34,7 @@ H100 = Sku(
     firmware_set="h100-sxm-8-2026.11",
     gpus=GPUS,
     nvlinks_per_gpu=18,
+    devices={"nic": ("mlx5_0", "mlx5_1")},
 )
 
 
@@ -81,6 +82,39 @@ PER_GPU = {
     "persistence_mode": (1, "bool"),
     "fabric_state": (3, "count"),
     "recovery_action": (0, "count"),
+    "fabric_status": (0, "count"),
+    "ecc_mode": (1, "bool"),
+    "mig_mode": (0, "bool"),
+}
+OF_NODE = {
+    "kernel.log": dict.fromkeys(
+        ("xid_new", "sxid_new", "xid_since_boot", "hardware_events_new", "corrected_events_new", "pcie_links_narrow"),
+        (0, "count"),
+    ),
+    "host.settings": {
+        "cpus_of_another_governor": (0, "count"),
+        "modules_missing": (0, "count"),
+        "numa_balancing": (0, "bool"),
+        "clocksource_trusted": (1, "bool"),
+        "gpu_direct_rdma": (1, "bool"),
+        "swap": (0, "MiB"),
+    },
+    "nvlink.topology": {"nvlink_pairs": (28, "count"), "nvlinks_per_pair": (18, "count")},
+    "host.counters": {"memory_uncorrected_new": (0, "count"), "pcie_uncorrected_new": (0, "count")},
+}
+COUNTERS = {
+    "gpu.counters": {
+        "ecc_uncorrected_new": (0, "count"),
+        "rows_remapped_new": (0, "count"),
+        "pcie_replay_rate": (0, "1/min"),
+        "slowed_by_heat": (0, "ms"),
+    },
+    "nvlink.counters": {"nvlink_errors_new": (0, "count")},
+    "pcie.under_load": {"pcie_generation_reached": (5, "count")},
+}
+OF_NIC = {
+    "network.ports": {"port_active": (1, "bool"), "port_rate": (400, "Gb/s")},
+    "network.counters": {"link_downed_new": (0, "count"), "port_errors_new": (0, "count")},
 }
 
 
@@ -113,7 +147,13 @@ def _measurements(noise: Callable[[float], float]) -> list[dict[str, Any]]:
             ("ranks", 8, "count"),
         )
     ]
-    rows += [row("kernel.log", "node", name, 0, "count") for name in ("xid_new", "sxid_new", "xid_since_boot")]
+    for components, tests in (
+        (("node",), OF_NODE),
+        (tuple(f"gpu/{gpu}" for gpu in range(GPUS)), COUNTERS),
+        (tuple(f"nic/{name}" for name in H100.devices["nic"]), OF_NIC),
+    ):
+        for test, figures in tests.items():
+            rows += [row(test, one, name, *figure) for one in components for name, figure in figures.items()]
     return rows
 
 
@@ -124,6 +164,12 @@ TOOLS = {
     "nvlink.bandwidth": "nvbandwidth",
     "collective.all_reduce": "all_reduce_perf",
     "kernel.log": "kernel-log",
+    "host.settings": "host-state",
+    "nvlink.topology": "nvidia-smi",
+    "network.ports": "ibstat",
+    **dict.fromkeys(
+        ("gpu.counters", "nvlink.counters", "host.counters", "network.counters", "pcie.under_load"), "counters"
+    ),
 }
 
 

@@ -20,6 +20,7 @@ _DRIVER_MISSING = 9
 _FABRIC_VERSIONS = {0x2000024: 2, 0x3000028: 3}
 _ECC_CORRECTED = 0
 _FIELD_MEMORY_TEMPERATURE, _FIELD_LINK_COUNT, _FIELD_RECOVERY_ACTION = 82, 91, 230
+_FIELDS_NVLINK_ERRORS = (52, 59)  # totals of replays and recoveries
 _VALUE_UNSIGNED_INT = 1
 
 
@@ -50,7 +51,12 @@ class FakeNvml:
         if not view.get("image"):
             return _DRIVER_MISSING
         self._image = view["image"]
-        self._gpus = [gpu for gpu in view["gpus"] if gpu.get("present", True)]
+        loads, rises = _loads(Path(path), view), view.get("rises_under_load", {})
+        self._gpus = [
+            {**gpu, "loads": loads, "rises": rises.get(f"gpu/{gpu['index']}", {})}
+            for gpu in view["gpus"]
+            if gpu.get("present", True)
+        ]
         self._open = True
         return _SUCCESS
 
@@ -72,6 +78,19 @@ class FakeNvml:
     def version(self, name: str) -> str:
         """A version of the running image."""
         return str(self._image.get(name) or "")
+
+
+def _loads(path: Path, view: dict[str, Any]) -> int:
+    """How often a tool has put load on the GPUs since boot (`lab/tools/main.py` keeps count)."""
+    try:
+        return (path.parent / "attempts" / f"{view.get('boot_id', 'boot')}-load").stat().st_size
+    except OSError:
+        return 0
+
+
+def _counted(gpu: dict[str, Any], name: str, base: int = 0) -> int:
+    """A counter with what the loads since boot have added to it."""
+    return base + int(gpu["rises"].get(name, 0)) * int(gpu["loads"])
 
 
 Function = Callable[..., int]
@@ -191,7 +210,7 @@ _GETTERS: tuple[tuple[str, Callable[[dict[str, Any]], Any]], ...] = (
     ("nvmlDeviceGetMaxPcieLinkWidth", lambda gpu: gpu["pcie_width_max"]),
     ("nvmlDeviceGetCurrPcieLinkGeneration", lambda gpu: gpu["pcie_generation"]),
     ("nvmlDeviceGetCurrPcieLinkWidth", lambda gpu: gpu["pcie_width"]),
-    ("nvmlDeviceGetPcieReplayCounter", lambda gpu: gpu["pcie_replay"]),
+    ("nvmlDeviceGetPcieReplayCounter", lambda gpu: _counted(gpu, "pcie_replay", gpu["pcie_replay"])),
     ("nvmlDeviceGetCurrentClocksEventReasons", lambda gpu: gpu["throttle_reasons"]),
     ("nvmlDeviceGetCurrentClocksThrottleReasons", lambda gpu: gpu["throttle_reasons"]),
     ("nvmlDeviceGetEnforcedPowerLimit", lambda gpu: int(gpu["power_limit_watts"] * 1000)),
@@ -233,9 +252,16 @@ def _mig(gpu: dict[str, Any], current: Any, pending: Any) -> int:
     return _put(current, int(gpu.get("mig", False)))
 
 
+@_of_gpu("nvmlDeviceGetEccMode")
+def _ecc_mode(gpu: dict[str, Any], current: Any, pending: Any) -> int:
+    _put(pending, int(gpu.get("ecc", True)))
+    return _put(current, int(gpu.get("ecc", True)))
+
+
 @_of_gpu("nvmlDeviceGetTotalEccErrors")
 def _ecc(gpu: dict[str, Any], kind: Any, _counter: Any, target: Any) -> int:
-    return _put(target, gpu["ecc_corrected" if kind.value == _ECC_CORRECTED else "ecc_uncorrected"])
+    name = "ecc_corrected" if kind.value == _ECC_CORRECTED else "ecc_uncorrected"
+    return _put(target, _counted(gpu, name, gpu[name]))
 
 
 @_of_gpu("nvmlDeviceGetRemappedRows")
@@ -243,10 +269,16 @@ def _remapped(gpu: dict[str, Any], corrected: Any, uncorrected: Any, pending: An
     remap = gpu.get("remap")
     if remap is None:
         return _NOT_SUPPORTED
-    _put(corrected, remap["correctable"])
+    _put(corrected, _counted(gpu, "rows_remapped", remap["correctable"]))
     _put(uncorrected, remap["uncorrectable"])
     _put(pending, int(remap["pending"]))
     return _put(failure, int(remap["failure"]))
+
+
+@_of_gpu("nvmlDeviceGetViolationStatus")
+def _violation(gpu: dict[str, Any], _policy: Any, target: Any) -> int:
+    _target(target).violationTime = _counted(gpu, "slowed_by_heat") * 1_000_000
+    return _SUCCESS
 
 
 @_of_gpu("nvmlDeviceGetNvLinkState")
@@ -274,6 +306,8 @@ def _fields(gpu: dict[str, Any], count: Any, target: Any) -> int:
         _FIELD_LINK_COUNT: len(gpu.get("nvlinks", [])),
         _FIELD_RECOVERY_ACTION: gpu.get("recovery_action"),
     }
+    if gpu.get("nvlinks"):
+        known |= dict.fromkeys(_FIELDS_NVLINK_ERRORS, 0) | {_FIELDS_NVLINK_ERRORS[0]: _counted(gpu, "nvlink_errors")}
     for field in list(_target(target))[: count.value]:
         value = known.get(field.fieldId)
         field.nvmlReturn = _NOT_SUPPORTED if value is None else _SUCCESS
