@@ -123,7 +123,10 @@ def _fio(_tool: str, arguments: list[str], view: NodeView) -> Output:
     kind = options.get("rw", "read")
     rate = disturbed(_rate(drive, kind), view.noise(f"fio {place}", view.attempt("fio")))
     block = _BLOCKS.get(options.get("bs", ""), 1 << 20)
+    size = options.get("size", "")
+    seconds = float(size.rstrip("g")) * (1 << 30) / rate if size.endswith("g") else seconds
     moved = _direction(rate, seconds, block)
+    verified = kind == "write" and "verify" in options
     document = {
         "fio version": "fio-3.36",
         "global options": {},
@@ -133,12 +136,12 @@ def _fio(_tool: str, arguments: list[str], view: NodeView) -> Output:
                 "groupid": 0,
                 "error": 0,
                 "job options": {**options, "filename": place},
-                "read": _direction(0.0, 0.0, block) if kind == "write" else moved,
+                "read": moved if kind != "write" or verified else _direction(0.0, 0.0, block),
                 "write": moved if kind == "write" else _direction(0.0, 0.0, block),
             }
         ],
     }
-    wrong = kind == "write" and drive.get("corrupts")
+    wrong = verified and drive.get("corrupts")
     said = f"verify: bad magic header 0, wanted acca at file {place} offset 4096, length 1048576\n" if wrong else ""
     return Output(said + json.dumps(document, indent=2) + "\n", 1 if wrong else 0, seconds)
 

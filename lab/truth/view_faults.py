@@ -133,7 +133,9 @@ def _port_down(view: View, parameters: Parameters) -> None:
 
 def _drive_failing(view: View, parameters: Parameters) -> None:
     drive = next(one for one in view["drives"] if one["name"] == f"nvme{int(parameters['drive'])}n1")
-    drive.update(critical_warning=4, spare_percent=4, media_errors=37, read_gbps=round(drive["read_gbps"] / 2, 2))
+    drive.update(
+        critical_warning=4, spare_percent=4, media_errors=37, corrupts=True, read_gbps=round(drive["read_gbps"] / 2, 2)
+    )
 
 
 def _tool(what: str) -> Callable[[View, Parameters], None]:

@@ -91,7 +91,7 @@ def _columns(context: Context, simulated: bool) -> list[Column]:
     scope: Scope = context.stored.scope
     return [
         _column(context, test, spec, simulated)
-        for test in context.suite.for_scope(scope)
+        for test in context.suite.for_scope(scope, context.sku.devices)
         for spec in test.metrics
         if spec.judged
     ]
@@ -117,8 +117,9 @@ def _column(context: Context, test: TestSpec, spec: MetricSpec, simulated: bool)
 
 def components(per: Per, gpus: int, devices: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
     """Return the names of all components that a metric has a row for, in order."""
-    if per in (Per.NIC, Per.DRIVE):
-        return tuple(f"{per}/{name}" for name in (devices or {}).get(per.value, ()))
+    if per in (Per.NIC, Per.DRIVE, Per.SCRATCH):
+        kind = Per.DRIVE if per is Per.SCRATCH else per
+        return tuple(f"{kind}/{name}" for name in (devices or {}).get(per.value, ()))
     return _of_gpus(per, gpus)
 
 

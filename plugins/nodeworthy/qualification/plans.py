@@ -19,6 +19,7 @@ from nodeworthy.qualification.suites import Suite, TestSpec
 PLAN_SCHEMA = "nodeworthy.plan/1"
 MEMBER = "group.member"
 """The test of a node that takes part in a group and does not lead it."""
+_WORDS = {"nic": "{nics}", "drive": "{drives}", "scratch": "{scratch_drives}"}
 JOIN_SECONDS = 180
 """How long pods of one group may start after one another; the probe's own patience lies below it."""
 
@@ -41,8 +42,8 @@ def plan_document(
     limits: Limits | None = None,
     **addressee: Unpack[Addressee],
 ) -> dict[str, Any]:
-    """Return a `nodeworthy.plan/1` document. `{gpus}` (how many), `{each_gpu}` (their numbers), `{nics}` and `{drives}`
-    become what the SKU names.
+    """Return a `nodeworthy.plan/1` document. `{gpus}` (how many), `{each_gpu}` (their numbers), `{nics}`, `{drives}`
+    and `{scratch_drives}` become what the SKU names.
 
     A suite of several segments gets one plan for each; `segment` counts from 1. `limits` are what the probe is told of
     them.
@@ -57,14 +58,14 @@ def plan_document(
         "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},
         "tests": [
             _test(test, sku, (limits or {}).get(test.test, ()))
-            for test in suite.without([one.test for one in off]).for_scope(scope)
+            for test in suite.without([one.test for one in off]).for_scope(scope, sku.devices)
         ],
     }
 
 
 def _test(test: TestSpec, sku: Sku, limits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     words = {"{gpus}": str(sku.gpus), "{each_gpu}": ",".join(map(str, range(sku.gpus)))}
-    words |= {f"{{{kind}s}}": ",".join(names) for kind, names in sku.devices.items()}
+    words |= {_WORDS[kind]: ",".join(names) for kind, names in sku.devices.items()}
     extra = {"repeats": test.repeats if test.repeats > 1 else 0, "retry": list(test.retry), "image": test.image}
     extra |= {"needs": list(test.needs), "limits": [dict(row) for row in limits]}
     return {

@@ -7,6 +7,7 @@ be satisfied by "mostly".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from enum import StrEnum
@@ -25,7 +26,7 @@ _KEYS = (
 )  # fmt: skip
 _TEST_KEYS = (
     "test", "tool", "arguments", "timeout_seconds", "parameters", "environment", "transport", "metrics", "scopes",
-    "usual_seconds", "repeats", "retry", "near_miss_percent", "image", "needs",
+    "usual_seconds", "repeats", "retry", "near_miss_percent", "image", "needs", "only_with",
 )  # fmt: skip
 _METRIC_KEYS = (
     "metric", "per", "unit", "statistic", "judged", "parameters", "derived_from", "explained_by", "headline", "action",
@@ -41,6 +42,8 @@ LONGEST_SEGMENT = timedelta(hours=4)
 """A pod that runs longer loses too much when it is interrupted."""
 MOST_NEAR = 2.0
 """Per cent: twice what the tools' figures vary from run to run. What misses by more is no noise."""
+_WRITES = re.compile(r"--(?:rw|readwrite)=\S*(?:write|rw|trim)")
+"""fio's access patterns that change what is on a drive."""
 _RETRIED = ("crashed", "timed-out", "unparsable")
 _LEVELS_OF_SEVERAL_NODES = ("M1", "M2", "M3")
 _FIT = frozenset({Verdict.INCOMPLETE, Verdict.NOT_RUN, Verdict.TOOL_ERROR, Verdict.INVALID})
@@ -144,7 +147,21 @@ def _test(row: Mapping[str, Any], where: str) -> TestSpec:
         near_miss_percent=_near_miss(row, here),
         image=str(row.get("image", "")),
         needs=tuple(row.get("needs", ())),
+        only_with=_only_with(row, here),
     )
+
+
+def _only_with(row: Mapping[str, Any], where: str) -> str:
+    """What destroys data may name no drive but `{scratch_drives}`, which a SKU must have declared for that."""
+    kind = str(row.get("only_with", ""))
+    arguments = [str(argument) for argument in row.get("arguments", ())]
+    writes = any(_WRITES.match(argument) for argument in arguments)
+    if writes and (kind != Per.SCRATCH or arguments[0] != "{scratch_drives}"):
+        raise Permanent(
+            f"{where}: it writes to drives: let its arguments begin with {{scratch_drives}} and say only_with "
+            "scratch, so that it runs on drives alone that a SKU declared for it."
+        )
+    return kind
 
 
 def _retry(row: Mapping[str, Any], where: str) -> tuple[str, ...]:

@@ -18,13 +18,17 @@ from nodeworthy.evidence.verdicts import Scope
 
 
 class Per(StrEnum):
-    """What one row of a metric stands for: the node, each GPU, ordered pair of GPUs, fabric adapter or drive."""
+    """What one row of a metric stands for: the node, each GPU, ordered pair of GPUs, fabric adapter or drive.
+
+    A scratch drive is one whose content may be destroyed.
+    """
 
     NODE = "node"
     GPU = "gpu"
     PAIR = "pair"
     NIC = "nic"
     DRIVE = "drive"
+    SCRATCH = "scratch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,8 @@ class TestSpec:
     """A figure beyond its limit by no more than this is measured once more; None where it is not."""
     needs: tuple[str, ...] = ()
     """Privileges without which the tool sees nothing: `rdma`, `drives`, `clock`; the pod says which it got and why."""
+    only_with: str = ""
+    """A kind of device; where a SKU names none of it the test is left out. Without it a missing kind is incomplete."""
     image: str = ""
     """For an operator's own check: the container image, pinned by digest. Empty for a tool of the probe's own image."""
 
@@ -142,9 +148,13 @@ class Suite:
             usual, most * self.segments, usual.total_seconds() * share, most.total_seconds() * self.segments * share
         )
 
-    def for_scope(self, scope: Scope) -> tuple[TestSpec, ...]:
-        """Return the tests of one scope's plan, in order."""
-        return tuple(test for test in self.tests if scope in test.scopes)
+    def for_scope(self, scope: Scope, devices: Mapping[str, Collection[str]] | None = None) -> tuple[TestSpec, ...]:
+        """Return the tests of one scope's plan, in order; with a SKU's devices only those that it has devices for."""
+        return tuple(
+            test
+            for test in self.tests
+            if scope in test.scopes and (devices is None or not test.only_with or devices.get(test.only_with))
+        )
 
     def spec(self, test: str, metric: str, statistic: str) -> MetricSpec | None:
         """Return a metric's specification, None when the suite does not ask for it."""

@@ -75,6 +75,7 @@ def _how_often(test: TestSpec) -> dict[str, Any]:
         "near_miss_percent": test.near_miss_percent,
         "image": test.image,
         "needs": list(test.needs),
+        "only_with": test.only_with,
     }
     return {key: value for key, value in said.items() if value}
 
