@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lab.tools import host_files
 from lab.tools.view import NodeView, Output, load
 
+_MATRIX = re.compile(r"^\s*GPU0\s+", re.MULTILINE)
 _MODULES = {
     "dcgmi": "dcgmi",
     "nvidia-smi": "nvidia_smi",
@@ -89,6 +91,8 @@ def _replayed(tool: str, arguments: list[str], view: NodeView) -> Output | None:
     for entry in _entries(folder, tool):
         if entry.get("match", "") in line:
             text = (folder / entry["file"]).read_text("utf-8", "surrogateescape")
+            if "topo" in arguments and not _MATRIX.search(text):
+                return None  # what nvidia-smi printed when it was asked for something else
             return Output(text, int(entry.get("exit_code", 0)), uses_gpu=True)
     return None
 
