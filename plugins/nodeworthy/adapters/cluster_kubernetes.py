@@ -31,7 +31,8 @@ TIMEOUT_SECONDS = (5, 30)
 EXEC_TIMEOUT_SECONDS = 120
 ATTEMPTS = 8
 """Conflicts in a row before somebody else's loop is assumed to fight with ours."""
-SENT_EARLY = timedelta(seconds=10)
+SOON = timedelta(seconds=10)
+"""When an API server that gave no answer is worth asking again."""
 READ_FILE = 'wc -c < "$1" && head -c "$2" "$1" | base64'
 NOT_FOUND, CONFLICT, EXPIRED, TOO_MANY = 404, 409, 410, 429
 PAGE = 500
@@ -69,7 +70,7 @@ class ClusterKubernetes:
                 return found
         raise Transient(
             f"The list of nodes expired {ATTEMPTS} times while it was read: the API server is too slow; try again.",
-            SENT_EARLY,
+            SOON,
         )
 
     def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
@@ -115,7 +116,7 @@ class ClusterKubernetes:
         raise Transient(
             f"Node {name} was changed by others {ATTEMPTS} times while its taints were written: find what keeps "
             "writing it.",
-            SENT_EARLY,
+            SOON,
         )
 
     def delete_node(self, name: str, *, uid: str) -> None:
@@ -148,7 +149,7 @@ class ClusterKubernetes:
             )
         size, _, encoded = output.lstrip().partition("\n")
         if not size.strip().isdigit():
-            raise Transient(f"Reading {path} from pod {pod} broke off before its size came; try again.", SENT_EARLY)
+            raise Transient(f"Reading {path} from pod {pod} broke off before its size came; try again.", SOON)
         if int(size) > limit_bytes:
             raise Permanent(
                 f"{path} of pod {pod} holds {size.strip()} bytes and at most {limit_bytes} are taken in: its tests "
@@ -233,7 +234,7 @@ class ClusterKubernetes:
             running.run_forever(timeout=EXEC_TIMEOUT_SECONDS)
             if running.is_open():
                 running.close()
-                raise Transient(f"{_sentence(what)} took longer than {EXEC_TIMEOUT_SECONDS} s; try again.", SENT_EARLY)
+                raise Transient(f"{_sentence(what)} took longer than {EXEC_TIMEOUT_SECONDS} s; try again.", SOON)
             return running.read_stdout(timeout=0), running.read_stderr(timeout=0), running.returncode
         except ApiException as error:
             raise _translated(error, what) from error
@@ -290,7 +291,7 @@ def _decoded(encoded: str, size: int, what: str) -> bytes:
     if len(content) != size:
         raise Transient(
             f"{_sentence(what)} gave {len(content)} of {size} bytes: the stream broke off; try again.",
-            SENT_EARLY,
+            SOON,
         )
     return content
 
@@ -303,7 +304,7 @@ def _translated(error: ApiException, what: str) -> NodeworthyError:
             f"{_sentence(what)} was denied with HTTP {error.status} ({reason}): give our account the right to."
         )
     if not error.status or error.status == TOO_MANY or error.status >= SERVER_ERROR:
-        return Transient(f"{_sentence(what)} got HTTP {error.status} ({reason}); try again.", SENT_EARLY)
+        return Transient(f"{_sentence(what)} got HTTP {error.status} ({reason}); try again.", SOON)
     return Permanent(f"{_sentence(what)} was refused with HTTP {error.status}: {reason}.")
 
 
@@ -317,7 +318,7 @@ def _message(error: ApiException) -> str:
 
 def _silent(what: str) -> Transient:
     return Transient(
-        f"{_sentence(what)} got no answer from the Kubernetes API: check that it is up, then try again.", SENT_EARLY
+        f"{_sentence(what)} got no answer from the Kubernetes API: check that it is up, then try again.", SOON
     )
 
 

@@ -31,6 +31,13 @@ def differs(path: str, there: bytes, content: bytes) -> Refused:
     )
 
 
+def unusable(what: str, error: OSError) -> Transient:
+    """Return the error of a store that did not do what it was asked; another try may find it well again."""
+    return Transient(
+        f"Evidence {what} ({error}): check that the store is there, has room and may be used; then try again."
+    )
+
+
 def proven(reference: EvidenceReference, content: bytes) -> bytes:
     """Return bytes whose hash is the recorded one. Raises Permanent otherwise."""
     if sha256_hex(content) != reference.sha256:
@@ -55,7 +62,7 @@ class FolderStore:
             _write_once(target, content)
             there = target.read_bytes()
         except OSError as error:
-            raise Transient(f"Evidence {path} could not be written below {self._root} ({error}).") from error
+            raise unusable(f"{path} could not be written below {self._root}", error) from error
         if there != content:
             raise differs(path, there, content)
         return EvidenceReference(path, sha256_hex(content), len(content))
@@ -71,17 +78,23 @@ class FolderStore:
         except (FileNotFoundError, IsADirectoryError) as error:
             raise Permanent(f"Evidence {path} is missing: restore it from its copy.") from error
         except OSError as error:
-            raise Transient(f"Evidence {path} could not be read ({error}).") from error
+            raise unusable(f"{path} could not be read below {self._root}", error) from error
 
     def files(self, prefix: str) -> dict[str, int]:
         """Return the size in bytes of every file below a folder, by its path."""
         folder = self._root / checked(prefix)
-        found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(WRITING))
-        return {str(path.relative_to(self._root)): path.stat().st_size for path in found}
+        try:
+            found = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(WRITING)]
+            return {str(path.relative_to(self._root)): path.stat().st_size for path in found}
+        except OSError as error:
+            raise unusable(f"{prefix} could not be listed below {self._root}", error) from error
 
     def remove(self, path: str) -> None:
         """Remove one file. Absent already is success."""
-        (self._root / checked(path)).unlink(missing_ok=True)
+        try:
+            (self._root / checked(path)).unlink(missing_ok=True)
+        except OSError as error:
+            raise unusable(f"{path} could not be removed below {self._root}", error) from error
 
     def url(self, reference: EvidenceReference) -> str:
         """Return an address that an operator can open."""

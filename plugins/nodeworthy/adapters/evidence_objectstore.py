@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nodeworthy.adapters.evidence_folder import FolderStore, checked, differs, proven
-from nodeworthy.errors import Permanent, Transient
+from nodeworthy.adapters.evidence_folder import FolderStore, checked, differs, proven, unusable
+from nodeworthy.errors import Permanent
 from nodeworthy.evidence.canonical import sha256_hex
 from nodeworthy.evidence.measurements import EvidenceReference
 
@@ -33,7 +33,7 @@ class ObjectStore:
                 target.write_bytes(content)
             there = target.read_bytes()
         except OSError as error:
-            raise Transient(f"Evidence {path} could not be written to {self._root} ({error}).") from error
+            raise unusable(f"{path} could not be written to {self._root}", error) from error
         if there != content:
             raise differs(path, there, content)
         return EvidenceReference(path, sha256_hex(content), len(content))
@@ -51,7 +51,7 @@ class ObjectStore:
         except FileNotFoundError as error:
             raise Permanent(f"Evidence {path} is missing: restore it from its copy.") from error
         except OSError as error:
-            raise Transient(f"Evidence {path} could not be read from {self._root} ({error}).") from error
+            raise unusable(f"{path} could not be read from {self._root}", error) from error
         return content
 
     def files(self, prefix: str) -> dict[str, int]:
@@ -65,7 +65,7 @@ class ObjectStore:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise Transient(f"Evidence below {prefix} could not be listed in {self._root} ({error}).") from error
+            raise unusable(f"{prefix} could not be listed in {self._root}", error) from error
 
     def remove(self, path: str) -> None:
         """Remove one file. Absent already is success."""
@@ -75,7 +75,7 @@ class ObjectStore:
         try:
             self._at(path).unlink(missing_ok=True)
         except OSError as error:
-            raise Transient(f"Evidence {path} could not be removed from {self._root} ({error}).") from error
+            raise unusable(f"{path} could not be removed from {self._root}", error) from error
 
     def url(self, reference: EvidenceReference) -> str:
         """Return an address that an operator can open."""

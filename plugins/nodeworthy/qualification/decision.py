@@ -159,10 +159,10 @@ def _nothing_to_judge(case: Case) -> Reason:
 
 def not_attested(judgement: Judgement, verdict: Verdict, sentence: str) -> Judgement:
     """Return a platform judgement whose quote did not hold: what was measured may be other software than it says."""
-    reason = Reason(verdict, "not_attested", "node", "quote", "a quote that holds", "none that does", "", sentence)
+    reason = Reason(
+        verdict, "not_attested", "node", "quote", "a quote that holds", "none that does", "", sentence.rstrip(".")
+    )
     reasons = (reason, *judgement.reasons)
     worst = min((one.verdict for one in reasons), key=PRECEDENCE.index)
     deciding = [one for one in reasons if one.verdict is worst]
-    return replace(
-        judgement, verdict=worst, reasons=reasons, sentence=judged_sentence(judgement.node, deciding).replace("..", ".")
-    )
+    return replace(judgement, verdict=worst, reasons=reasons, sentence=judged_sentence(judgement.node, deciding))

@@ -9,7 +9,7 @@ import pytest
 from nodeworthy.adapters.evidence_folder import FolderStore
 from nodeworthy.adapters.evidence_objectstore import ObjectStore
 from nodeworthy.adapters.signer_ed25519 import Ed25519Signer
-from nodeworthy.errors import Permanent, Refused
+from nodeworthy.errors import Permanent, Refused, Transient
 from nodeworthy.ports import EvidenceStore
 
 Make = Callable[[Path], EvidenceStore]
@@ -48,6 +48,26 @@ def test_no_path_leads_out(store: EvidenceStore, path: str) -> None:
     """Serials and names come from outside; a path that leaves the root is refused."""
     with pytest.raises(Refused, match="no place for evidence"):
         store.put(path, b"x")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.put("file/below", b"x"),
+        lambda store: store.read("file/below"),
+        lambda store: store.remove("folder"),
+    ],
+    ids=["write", "read", "remove"],
+)
+def test_a_store_that_does_not_do_what_it_is_asked_says_what_to_check(
+    tmp_path: Path, use: Callable[[FolderStore], object]
+) -> None:
+    """A trouble of the file system is worth another try, once somebody looked; it is no trace of a program."""
+    store = FolderStore(tmp_path)
+    store.put("file", b"1")
+    store.put("folder/file", b"1")
+    with pytest.raises(Transient, match=r"Evidence (file|folder).*: check that the store is there"):
+        use(store)
 
 
 def test_changed_evidence_is_noticed(tmp_path: Path) -> None:
