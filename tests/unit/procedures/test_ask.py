@@ -10,7 +10,7 @@ import pytest
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.approvals import POLICY, Decision, End
 from nodeworthy.lifecycle.roles import Roles
-from nodeworthy.procedures.ask import Asked, Asking, Given, NotYet, ask, stop, take_answer
+from nodeworthy.procedures.ask import Asked, Asking, Given, NotYet, ask, stop, take_answer, unheard
 from nodeworthy.procedures.finish import refused_by_person
 from nodeworthy.procedures.firmware import firmware
 from nodeworthy.procedures.plan import plan
@@ -195,6 +195,15 @@ def test_a_request_that_expires_gives_the_node_back_with_the_reason_and_fails_no
     assert (record.reason, record.run) == (sentence, "")
     assert refused_by_person(record)
     assert one.ledger._requests[one.lease.episode].end is End.EXPIRED
+
+
+def test_an_answer_that_its_run_cannot_hear_any_more_is_written_down() -> None:
+    """The node was taken up by another run: what the person said and why it did not count is kept under his name."""
+    one = racked()
+    asked(one)
+    stale = replace(one.lease, episode=0, token="")
+    unheard(stale, ADA, one.work, "gpu-a01 is held by another run.")
+    assert one.ledger.refused_answers == [("ada", "approve", "gpu-a01 is held by another run.")]
 
 
 def test_policy_answers_alone_where_nothing_needs_approval_unless_the_run_asks() -> None:
