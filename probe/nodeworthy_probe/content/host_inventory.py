@@ -12,6 +12,7 @@ from typing import Any
 
 from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 
+from . import host_tools
 from .documents import load_json, note_duplicates, note_gaps
 from .families import family
 from .guards import torn_end
@@ -24,6 +25,9 @@ _COUNTER = re.compile(r"^ +(?P<name>\S[^:]*(?::[^:]*?)*?): (?P<value>.*)$")
 _TROUBLE = re.compile(
     r"err|drop|miss|discard|crc|abort|underrun|overrun|fifo|fault|bad|collision|timeout|lost", re.IGNORECASE
 )
+# Drivers name what passed differently: rx_packets, rx0_packets, queue_0_rx_cnt, rx_ucast_packets, rx_unicast.
+_TRAFFIC = r"(?:^|[_. ]){way}\d*[_-](?:\w*packets|\w*pkts|cnt$|unicast|ucast|frames)"
+_DPU_LACKS = ("gpus", "infiniband_interfaces", "memory_devices")
 _PARTS = (("gpus", "gpus"), ("infiniband_interfaces", "infiniband"), ("network_interfaces", "nics"), ("nvme_devices",
     "nvme"),
           ("block_devices", "block_devices"), ("memory_devices", "memory_devices"), ("cpu_info", "cpus"))  # fmt: skip
@@ -35,6 +39,8 @@ def read(text: str, sheet: Sheet) -> None:
         _edac(text, sheet)
     elif "NIC statistics:" in text:
         _statistics(text, sheet)
+    elif reader := host_tools.reader_of(text):
+        reader(text, sheet)
     elif text.lstrip().startswith(("{", "[")):
         _record(mapping(load_json(text, sheet)), sheet)
     elif re.search(r"^Settings for \S+:", text, re.MULTILINE):
@@ -91,9 +97,9 @@ def _statistics(text: str, sheet: Sheet) -> None:
         if value and _TROUBLE.search(found["name"]):
             sheet.note("counter/nonzero", "nic", f"{found['name']} is {value:g}: a rate needs two samples")
     note_duplicates(sheet, names, "the counter")
-    for name in ("rx_packets", "tx_packets"):
-        if not any(name in own for own in names):
-            sheet.note("row/missing", "nic", f"{name} is missing")
+    for way in ("rx", "tx"):
+        if not any(re.search(_TRAFFIC.format(way=way), name) for name in names):
+            sheet.note("row/missing", "nic", f"{way}_packets is missing")
     if lines[-1].strip():
         sheet.note("document/cut", "file", "the output stops in the middle of a line")
 
@@ -124,9 +130,10 @@ def _record(document: dict[str, Any], sheet: Sheet) -> None:
     if dmi and not dmi.get("product_name"):
         sheet.note("row/missing", "node", "the product's name is missing")
     for key, metric in _PARTS:
+        key = "cpus" if key == "cpu_info" and "cpus" in document else key  # older records list every thread
         if key in document:
             sheet.number("node", metric, len(sequence(document[key])), "count")
-        else:
+        elif "dpu_info" not in document or key not in _DPU_LACKS:
             sheet.note("row/missing", "node", f"{key} is missing")
     _record_gpus(document, str(dmi.get("product_name", "")), sheet)
 

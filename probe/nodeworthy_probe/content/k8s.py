@@ -25,6 +25,9 @@ _BAD_IF_TRUE = re.compile(
     r"Pressure|Unavailable|Deadlock|Readonly|ReadOnly|Problem|Error|Fail|Fault|Corrupt|Frequent|Fatal|Shutdown|Hung|"
     r"Unhealthy|NotReady|Down$|Lost|Xid|XID|Ecc|ECC|Throttl|Leak|^Gpu|^GPU|^Nvl|^NVL"
 )
+_REFUSED = re.compile(
+    r"^(?:Error from server|The connection to the server|Unable to connect to the server|error: ).*", re.M
+)
 _XID = re.compile(r"XID[-_ ]?(\d+)", re.IGNORECASE)
 _CONDITION_ROW = re.compile(r"^\s+([A-Z]\w+)\s+(True|False|Unknown)\s+\S.*$")
 
@@ -35,7 +38,7 @@ def read(text: str, sheet: Sheet) -> None:
         document = mapping(load_json(text, sheet))
         items = [mapping(item) for item in sequence(document.get("items"))] if "items" in document else [document]
         for item in items if document else []:
-            _node(item, sheet)
+            _node(item, sheet, len(items) > 1)
     elif re.search(r"^(?:apiVersion|kind|items|status|metadata|- apiVersion):", text, re.MULTILINE):
         _yaml(text, sheet)
     elif re.search(r"^\s*(?:Capacity|Allocatable):\s*$", text, re.MULTILINE):
@@ -52,13 +55,13 @@ def _yaml(text: str, sheet: Sheet) -> None:
         sheet.note("row/unreadable", "file", line)
     top = mapping(document)
     for item in map(mapping, sequence(top.get("items")) if "items" in top else [top]):
-        _node(item, sheet)
+        _node(item, sheet, "items" in top)
         if not mapping(item.get("status")).get("nodeInfo"):
             # kubectl sorts the keys: what follows the conditions tells that they are whole
             sheet.note("document/cut", "file", "the part nodeInfo of the status is missing")
 
 
-def _node(item: dict[str, Any], sheet: Sheet) -> None:
+def _node(item: dict[str, Any], sheet: Sheet, among_others: bool = False) -> None:
     status = mapping(item.get("status"))
     if not status and "cpu" not in item:
         sheet.note("document/unreadable", "file", "the document is neither a node nor its resources")
@@ -67,7 +70,14 @@ def _node(item: dict[str, Any], sheet: Sheet) -> None:
     labels = mapping(mapping(item.get("metadata")).get("labels"))
     capacity = mapping(status.get("capacity")) or None
     allocatable = mapping(status.get("allocatable")) if status else item
-    _resources(name, capacity, allocatable, labels, sheet)
+    if (
+        among_others
+        and not any(_GPU.match(key) for key in {**(capacity or {}), **allocatable})
+        and "gpu" not in str(labels)
+    ):
+        sheet.note("note/no-gpu", name, "a node without GPUs")
+    else:
+        _resources(name, capacity, allocatable, labels, sheet)
     for condition in map(mapping, sequence(status.get("conditions"))):
         _condition(name, str(condition.get("type")), str(condition.get("status")),
                    f"{condition.get('reason', '')} {condition.get('message', '')}", sheet)  # fmt: skip
@@ -127,6 +137,10 @@ def _labelled(name: str, gpus: dict[str, dict[str, int | None]], labels: dict[st
     seen = gpus["allocatable"].get("nvidia.com/gpu", gpus["capacity"].get("nvidia.com/gpu"))
     strategy = str(labels.get("nvidia.com/mig.strategy", "none"))
     sheet.text(name, "model", labels.get("nvidia.com/gpu.product"))
+    split = str(labels.get("nvidia.com/mig.config.state", "success"))
+    if split != "success":
+        code = "config/mig" if split == "failed" else "context/mig"
+        sheet.note(code, name, f"the GPUs are to be split, and the state of that is {split}")
     if count is not None and seen is not None and seen < count and strategy in ("none", ""):
         sheet.note("hardware/gpu-lost", name, f"{seen} of the {count} GPUs on the label are there")
 
@@ -187,9 +201,13 @@ def _columns(text: str, sheet: Sheet) -> None:
     for line in lines:
         if change := re.match(r"^(\w+)\s+(?:\w+ -> )?(True|False|Unknown)\s+Reason: (.*)$", line):
             _condition("node", change[1], change[2], change[3], sheet)
-    if lines and re.match(r"^NAME\s+", lines[0]):
-        heads = lines[0].split()
-        rows = [line.split() for line in lines[1:] if line.strip() and ":" not in line and "->" not in line]
+    if refusal := _REFUSED.search(text):
+        sheet.note("tool/failed", "file", refusal[0])
+    elif lines and re.match(r"^NAME\s+", lines[0]):
+        heads = re.split(r"\s{2,}", lines[0])
+        told = [line for line in lines[1:] if line.strip() and not re.search(r":\s|->", line)]
+        rows = [cells if len(cells) == len(heads) else line.split()
+                for line in told for cells in (re.split(r"\s{2,}", line),)]  # fmt: skip
         for cells in rows:
             _column_row(heads, cells, sheet)
         sheet.number("node", "nodes", len(rows), "count")
@@ -209,11 +227,14 @@ def _column_row(heads: list[str], cells: list[str], sheet: Sheet) -> None:
     status = row.get("STATUS", "")
     if status:
         sheet.number(name, "condition Ready", float(status.split(",")[0] == "Ready"), "bool")
-        if status.split(",")[0] != "Ready":
-            sheet.note("hardware/node-condition", name, why)
+        code = "hardware/node-condition" if status.split(",")[0] != "Ready" else "note/cordoned"
+        if status != "Ready":
+            sheet.note(code, name, why)
     for head in heads[1:]:
         if row[head] in ("True", "False", "Unknown"):
-            kind = head if head.endswith(("READY", "Ready")) or head not in ("ACCEL", "READY") else f"{head}Ready"
-            _condition(name, kind if kind.endswith("Ready") else f"{kind}Ready", row[head], why, sheet)
+            kind = "Pressure" if "PRESS" in head.upper() else "Ready"
+            _condition(name, head if head.endswith(kind) else f"{head}{kind}", row[head], why, sheet)
+        elif "GPU" in head.upper() and row[head].isdigit():
+            sheet.number(name, head.lower(), row[head], "count")
         elif row[head] in ("<none>", ""):
             sheet.absent(name, head.lower(), "")

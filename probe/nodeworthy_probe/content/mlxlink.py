@@ -28,6 +28,7 @@ _FLAGS = ("DataPath FW Fault", "Module FW Fault", "Rx CDR LOL [per lane]", "Rx L
           "Tx CDR LOL [per lane]", "Tx LOS [per lane]")  # fmt: skip
 _COUNTERS = (("Effective Physical Errors", "effective_physical_errors"), ("Link Down Counter", "link_down"),
              ("Link Error Recovery Counter", "link_error_recovery"), ("Symbol Errors", "symbol_errors"))  # fmt: skip
+_OF_THE_LINK = {"Link Down Counter", "Link Error Recovery Counter"}
 _BERS = (
     ("Raw Physical BER", "raw_physical_ber"),
     ("Effective Physical BER", "effective_physical_ber"),
@@ -107,9 +108,11 @@ def _operational(section: dict[str, Any], sheet: Sheet) -> int | None:
     speed = re.search(r"(\d+(?:\.\d+)?)G", str(section.get("Speed", "")))
     names = {"SDR": 10, "QDR": 40, "FDR": 56, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800}
     named = next((gbit for name, gbit in names.items() if name in str(section.get("Speed", ""))), None)
+    width = re.fullmatch(r"(\d+)x", str(section.get("Width", "")))
+    if named and width:
+        named = named * int(width[1][:3]) // 4
     if section and state.lower() == "active":
         sheet.number("link", "rate", speed[1] if speed else named, "Gb/s")
-    width = re.fullmatch(r"(\d+)x", str(section.get("Width", "")))
     if width:
         sheet.number("link", "width", width[1], "lanes")
     elif section:
@@ -155,10 +158,12 @@ def _errors(section: dict[str, Any], width: int | None, sheet: Sheet) -> None:
     if not section:
         return
     sheet.number("link", "minutes_since_clear", section.get("Time Since Last Clear [Min]"), "min")
+    # A BlueField-3 prints neither of the link's own counters.
+    optional = {"Symbol Errors"} | (_OF_THE_LINK if not _OF_THE_LINK & set(section) else set())
     for label, metric in _COUNTERS:
         if label in section and section[label] != "N/A":
             sheet.number("link", metric, section[label], "count")
-        elif label != "Symbol Errors":
+        elif label not in optional:
             sheet.note("row/missing", "link", f"{label} is missing")
     for label, metric in _BERS:
         if label in section and section[label] != "N/A":

@@ -12,7 +12,7 @@ from typing import Any
 
 from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
 
-from . import redfish_parts
+from . import redfish_parts, redfish_state
 from .documents import load_json
 from .families import family
 from .sheet import Sheet
@@ -41,6 +41,7 @@ def read(text: str, sheet: Sheet) -> None:
     for identity, resource in resources.items():
         _resource(identity, resource, resources, sheet)
     redfish_parts.read(resources, sheet)
+    redfish_state.read(resources, sheet)
     if len(bundle) > 1:
         _counts(bundle, resources, sheet)
 
@@ -93,13 +94,13 @@ def _health(identity: str, resource: dict[str, Any], sheet: Sheet) -> None:
             code = "hardware/health" if health == "Critical" else "note/health"
             seen = f"health is {health}, state {status.get('State')}"
             sheet.note(code, identity + place, seen, severity=health)
-    if "DetectorState" in resource:
-        leak = str(resource["DetectorState"])
-        sheet.number(identity, "leak", float(leak != "OK"), "bool")
+    for place, leak in redfish_state.leaks(resource):
+        component = identity + (f"#{place[1:]}" if place else "")
+        sheet.number(component, "leak", float(leak != "OK"), "bool")
         if leak in ("Unavailable", "Absent"):
-            sheet.note("row/missing", identity, f"detector state {leak}: nobody watches for a leak")
+            sheet.note("row/missing", component, f"detector state {leak}: nobody watches for a leak")
         elif leak != "OK":
-            sheet.note("hardware/leak", identity, f"detector state {leak}")
+            sheet.note("hardware/leak", component, f"detector state {leak}")
 
 
 def _statuses(value: object, place: str, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:

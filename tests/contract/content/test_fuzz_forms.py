@@ -11,6 +11,8 @@ import pytest
 
 from tests.contract.content import trap_cases_cluster as cluster
 from tests.contract.content import trap_cases_forms as forms
+from tests.contract.content import trap_cases_parts as parts
+from tests.contract.content import trap_cases_tools as tools
 from tests.contract.content.damage import DESTRUCTIVE, NEUTRAL
 from tests.contract.content.reading import judged
 from tests.data.content_seeds import Seed
@@ -59,6 +61,20 @@ SEEDS = (
         cut_from=300,
         cut_after="TTL:          120\n---",
     ),
+    Seed(
+        "lscpu",
+        "host-inventory",
+        parts.LSCPU,
+        r"^CPU\(s\)|per core|per socket|Socket|NUMA node",
+        cut_after="NUMA node2",
+    ),
+    Seed("numactl", "host-inventory", parts.NUMACTL, r"^node \d|available", cut_after="1:  80"),
+    Seed("lldp xml", "lldp", parts.XML, r"PortID|interface|lldp>", noise=False, cut_after="</interface>"),
+    Seed("sata text", "smartctl", tools.ATA, r"PASSED|Model|Serial", damages=("double",)),
+    Seed("sas text", "smartctl", tools.SAS, r"^read:|^write:|Status|Serial|defect", cut_after="write:  "),
+    Seed("sources", "time-sync", tools.SOURCES, r"^#\*", damages=("drop", "double", "not_a_number")),
+    Seed("stress brief", "stress-ng", tools.WHOLE, r"metrc: .* \d+\.|dispatching", cut_after="run completed in 1"),
+    Seed("perftest json", "perftest", tools.perftest_json(), r"MsgRate", damages=("cut", "not_a_number")),
     Seed(
         "devinfo", "ibstat", cluster.DEVINFO, r"\tstate|hca_id|\tport:", whole_before="hca_id", cut_after="PORT_ACTIV"
     ),

@@ -18,6 +18,7 @@ from tests.contract.content import (
     trap_cases_forms,
     trap_cases_host,
     trap_cases_kernel,
+    trap_cases_parts,
     trap_cases_tools,
 )
 from tests.contract.content.reading import judged
@@ -32,6 +33,7 @@ CASES = (
     *trap_cases_collective.CASES,
     *trap_cases_kernel.CASES,
     *trap_cases_tools.CASES,
+    *trap_cases_parts.CASES,
 )
 
 
