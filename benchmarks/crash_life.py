@@ -21,7 +21,21 @@ from nodeworthy.procedures.settle import settle
 
 from benchmarks.crash_actor import AFTER, BEFORE, STOP, TIMED, Actor, Blow, Ended, Take
 from benchmarks.crash_books import Books
-from benchmarks.crash_steps import ADMIT, APPROVE_ADMISSION, HOLD, LIFETIME, QUARANTINE, STEPS, UNHOLD, Step, retest
+from benchmarks.crash_steps import (
+    ADMIT,
+    APPROVE,
+    APPROVE_ADMISSION,
+    HOLD,
+    LIFETIME,
+    QUARANTINE,
+    STEPS,
+    UNHOLD,
+    Step,
+    retest,
+)
+
+UNANSWERED = "has no answer that decides"
+"""What a step says whose approval has grown old over days of kills: whoever clears it clears the question, too."""
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 HOWS = (BEFORE, BEFORE, BEFORE, AFTER, AFTER, AFTER, TIMED, STOP)
@@ -252,6 +266,8 @@ class Life:
             if record.episode is not None:
                 self.books.excused.add((name, record.episode))
         self._give_back(name, run, ended.sentence)
+        if UNANSWERED in ended.sentence:
+            self._strike(name, APPROVE_ADMISSION if step is ADMIT else APPROVE, run, Blow())
 
     # -- the house
 

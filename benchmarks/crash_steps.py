@@ -153,17 +153,18 @@ def begin_again(run: str, lease: Lease, node: FleetNode, work: Work) -> Done:
 
 
 INSPECT = Step("inspect", inspect)
+APPROVE = Step("approve", approve)
 STEPS: Mapping[str, tuple[Step, ...]] = {
     "declared": (INSPECT,),
     "discovered": (INSPECT,),
     "inventoried": (INSPECT,),
-    "conformant": (Step("approve", approve), Step("firmware", firmware)),
-    "firmware_current": (Step("approve", approve), Step("boot_validation", boot_validation)),
+    "conformant": (APPROVE, Step("firmware", firmware)),
+    "firmware_current": (APPROVE, Step("boot_validation", boot_validation)),
     "validation_booted": (
         Step("result", partial(bring, Scope.HARDWARE)),
         Step("judge_hardware", partial(judge, Scope.HARDWARE)),
     ),
-    "burned_in": (Step("approve", approve), Step("provision", provision)),
+    "burned_in": (APPROVE, Step("provision", provision)),
     "provisioned": (
         Step("result", partial(bring, Scope.PLATFORM)),
         Step("judge_platform", partial(judge, Scope.PLATFORM)),
