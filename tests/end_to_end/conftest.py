@@ -23,7 +23,7 @@ QUICK_LOSS = {
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "15",
     "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "2",
     # Most of a wave that is struck in every step would be waiting for the next try.
-    "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "2",
+    "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "5",
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from stack.rest import HANDS_SECONDS
 from tests.end_to_end.fleet import LATE, PAIR
 from tests.end_to_end.running import Running
 
@@ -15,8 +16,6 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 APPROVED, REFUSED, MARKED = "spare-1", "spare-2", "spare-3"
 IN_ONE_RUN = (APPROVED, REFUSED, PAIR, LATE)
 WHY_NOT = "no hands in the hall today"
-ROBOT_PATIENCE_SECONDS = 3.0
-"""An answer that comes while Airflow still parks the task can be lost; a person is never that quick."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def answered_by_two(running: Running, run: str, task: dict[str, object]) -> ByTw
         return shown if "Approved so far by operator: window 12." in shown else ""
 
     running.until("the second question", asked_again)
-    time.sleep(ROBOT_PATIENCE_SECONDS)
+    time.sleep(HANDS_SECONDS)
     text = stack.nodeworthy("approve", PAIR, "--plan", plan, user="keeper")
     stack.nodeworthy("approve", PAIR, "--plan", plan, "--why", "read it", user="keeper")
     return ByTwo(listed, str(guests.value), text, replied)
@@ -85,7 +84,7 @@ def done(running: Running) -> Answered:
     questions = {node: park(running, run, node) for node in (APPROVED, REFUSED)}
     third = park(running, marked, MARKED)
     pair = park(running, run, PAIR)
-    time.sleep(ROBOT_PATIENCE_SECONDS)
+    time.sleep(HANDS_SECONDS)
     before = [effect for node in (*IN_ONE_RUN, MARKED) for effect in running.effects(node=node)]
     answer(running, run, questions[APPROVED], "Approve", "window 12")
     answer(running, run, questions[REFUSED], "Refuse", WHY_NOT)

@@ -6,43 +6,49 @@ import time
 
 import pytest
 
+from stack.rest import HANDS_SECONDS
 from tests.end_to_end.running import Running
-from tests.end_to_end.test_approvals import ROBOT_PATIENCE_SECONDS, answer, park
+from tests.end_to_end.test_approvals import answer, park
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 HELD_BY_A_RUN, FREE, ON_HOLD, NO_ROOM = "spare-4", "spare-5", "spare-6", "spare-7"
 
 
-@pytest.mark.parametrize(
-    ("conf", "sentence"),
-    [
-        (
-            {"nodes": ["spare-4", "spare-5", "spare-4"]},
-            "The list names spare-4 more than once: name each node once.",
-        ),
-        (
-            {"batch": "nowhere"},
-            "The fleet manifest has no node in batch nowhere: check the spelling or the manifest.",
-        ),
-        ({}, "The form must name exactly one of nodes, rack, batch or retry_of, and none was given."),
-        (
-            {"rack": "A1", "batch": "demo"},
-            "The form must name exactly one of nodes, rack, batch or retry_of, and rack and batch was given.",
-        ),
-        (
-            {"retry_of": "never-was"},
-            "The run bring_up/never-was held no node: look up the run id in the list of runs of this DAG.",
-        ),
-    ],
-    ids=["twice", "empty-batch", "nothing", "two-ways", "unknown-run"],
-)
-def test_an_unclear_request_is_refused_as_a_whole(running: Running, conf: dict[str, object], sentence: str) -> None:
+UNCLEAR: dict[str, tuple[dict[str, object], str]] = {
+    "twice": (
+        {"nodes": ["spare-4", "spare-5", "spare-4"]},
+        "The list names spare-4 more than once: name each node once.",
+    ),
+    "empty-batch": (
+        {"batch": "nowhere"},
+        "The fleet manifest has no node in batch nowhere: check the spelling or the manifest.",
+    ),
+    "nothing": ({}, "The form must name exactly one of nodes, rack, batch or retry_of, and none was given."),
+    "two-ways": (
+        {"rack": "A1", "batch": "demo"},
+        "The form must name exactly one of nodes, rack, batch or retry_of, and rack and batch was given.",
+    ),
+    "unknown-run": (
+        {"retry_of": "never-was"},
+        "The run bring_up/never-was held no node: look up the run id in the list of runs of this DAG.",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def unclear(running: Running) -> dict[str, str]:
+    """All unclear requests, sent at once: the run of each."""
+    return {name: running.trigger(**conf) for name, (conf, _) in UNCLEAR.items()}
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_an_unclear_request_is_refused_as_a_whole(running: Running, unclear: dict[str, str], name: str) -> None:
     """The first task fails with one sentence as its last line and no node is touched."""
-    run, state = running.bring_up(**conf)
-    assert state == "failed"
+    run = unclear[name]
+    assert running.wait(run) == "failed"
     (first,) = running.tasks(run, "open_wave")
-    assert running.said(run, first)[-1] == sentence
+    assert running.said(run, first)[-1] == UNCLEAR[name][1]
 
 
 def test_a_node_that_another_run_works_on_is_left_out_and_the_rest_goes_on(running: Running) -> None:
@@ -57,7 +63,7 @@ def test_a_node_that_another_run_works_on_is_left_out_and_the_rest_goes_on(runni
     said = next(line for line in running.said(run, first) if "left out" in line)
     assert said.startswith(f"{HELD_BY_A_RUN} was left out: ")
     assert holder in said
-    time.sleep(ROBOT_PATIENCE_SECONDS)
+    time.sleep(HANDS_SECONDS)
     answer(running, holder, question, "Refuse", "the test is over")
     assert running.wait(holder) == "success"
 
