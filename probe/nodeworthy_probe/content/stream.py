@@ -16,6 +16,14 @@ from .sheet import Sheet
 
 TOOL = "stream"
 _CPU_ROW = re.compile(r"^(Copy|Scale|Add|Triad):\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
+_LINES = (
+    "Array size =",
+    "Memory per array =",
+    "Total memory required =",
+    "Each kernel will be executed",
+    "clock ticks",
+)
+_LINES_BEFORE_5_10 = ("Array size =", "Total memory required =", "Each test is run", "clock ticks")
 _ARRAYS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
 _GPU_ROW = re.compile(r"^STREAM_(?P<kernel>COPY|SCALE|ADD|TRIAD)_(?P<type>[a-z]+)(?:_gpu_(?P<gpu>\d+))?"
                       r"_buffer_(?P<buffer>\d+)_block_(?P<block>\d+)"
@@ -46,8 +54,8 @@ def _cpu(text: str, sheet: Sheet) -> None:
     version = re.search(r"STREAM version \$Revision: ([\d.]+)", text)
     sheet.version = version[1] if version else None
     rows = _CPU_ROW.findall(text)
-    elements, width = re.search(r"Array size = (\d+)", text), re.search(r"uses (\d+) bytes per array element", text)
-    unit = re.search(r"^Function\s+Best Rate (\S+)", text, re.MULTILINE)
+    elements, width = re.search(r"Array size = (\d+)", text), re.search(r"uses (\d+) bytes per", text)
+    unit = re.search(r"^Function\s+(?:Best )?Rate \(?([^\s)]+)", text, re.MULTILINE)
     if unit is None or unit[1] != "MB/s":
         sheet.note("value/unit" if unit else "row/missing", "file", "the rates are not headed as MB/s")
     _kernels([row[0] for row in rows], tuple(_ARRAYS), sheet)
@@ -73,13 +81,7 @@ def _cpu_end(text: str, sheet: Sheet) -> None:
         sheet.note("row/missing", "file", "the number of threads is missing")
     if bool(requested) != bool(counted) or (requested and counted and requested[1] != counted[1]):
         sheet.note("document/contradiction", "file", "the threads requested and counted differ")
-    for words in (
-        "Array size =",
-        "Memory per array =",
-        "Total memory required =",
-        "Each kernel will be executed",
-        "clock ticks",
-    ):
+    for words in _LINES if "Best Rate" in text else _LINES_BEFORE_5_10:
         if words not in text:
             sheet.note("row/missing", "file", f"the line {words} is missing")
     if re.search(r"Failed Validation", text):

@@ -36,6 +36,11 @@ def read(text: str, sheet: Sheet) -> None:
             sheet.note("tool/failed", "tpm", line)
     if re.search(r"^quoted:", text, re.MULTILINE) or re.search(r"^calcDigest:", text, re.MULTILINE):
         _quote(text, sheet)
+    elif "EventNum:" in text:
+        sheet.tool = "tpm2_eventlog"
+        if not banks:
+            sheet.note("document/cut", "tpm", "the PCRs at the end of the event log are missing")
+        _boot(banks, sheet, of_events=True)
     elif not errors or banks:
         _boot(banks, sheet)
 
@@ -71,7 +76,8 @@ def _pcr(bank: str, index: str, raw: str, banks: dict[str, dict[str, str]], shee
     sheet.text(f"pcr/{bank}/{index}", "value", value)
 
 
-def _boot(banks: dict[str, dict[str, str]], sheet: Sheet) -> None:
+def _boot(banks: dict[str, dict[str, str]], sheet: Sheet, *, of_events: bool = False) -> None:
+    """An event log lists the PCRs that it extends, and nothing extends all of them."""
     sha256 = banks.get("sha256")
     if not sha256:
         sheet.note("row/missing", "tpm", "there is no PCR of the sha256 bank")
@@ -83,10 +89,15 @@ def _boot(banks: dict[str, dict[str, str]], sheet: Sheet) -> None:
             sheet.note("row/missing", f"pcr/sha256/{index}", f"PCR {index} is missing")
         elif set(sha256[index]) <= {"0"}:
             sheet.note("security/zero-pcr", f"pcr/sha256/{index}", f"PCR {index} is zero")
+    _unused(banks, sheet)
+    if not of_events:
+        _gaps(sha256, sheet)
+
+
+def _unused(banks: dict[str, dict[str, str]], sheet: Sheet) -> None:
     for name in set(banks) - {"sha256"}:
         if all(set(value) <= {"0"} for value in banks[name].values()):
             sheet.note("note/zero-bank", f"pcr/{name}", f"the bank {name} is allocated and unused")
-    _gaps(sha256, sheet)
 
 
 def _gaps(sha256: dict[str, str], sheet: Sheet) -> None:

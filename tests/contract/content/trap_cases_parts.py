@@ -135,6 +135,27 @@ def fleet() -> str:
     return json.dumps({"kind": "List", "items": nodes})
 
 
+STREAM_5_9 = """STREAM version $Revision: 5.9 $
+This system uses 8 bytes per DOUBLE PRECISION word.
+Array size = 20000000, Offset = 0
+Total memory required = 457.8 MB.
+Each test is run 10 times, but only
+the *best* time for each is used.
+Number of Threads requested = 8
+Number of Threads counted = 8
+   (= 12000 clock ticks)
+Function      Rate (MB/s)   Avg time     Min time     Max time
+Copy:       32000.0000       0.0101       0.0100       0.0103
+Scale:      32000.0000       0.0101       0.0100       0.0103
+Add:        40000.0000       0.0122       0.0120       0.0125
+Triad:      40000.0000       0.0122       0.0120       0.0125
+Solution Validates
+"""
+EVENTS = (
+    "---\nversion: 1\nevents:\n- EventNum: 0\n  PCRIndex: 0\n  EventType: EV_NO_ACTION\npcrs:\n  sha256:\n"
+    + "".join(f"    {pcr:<2} : 0x{pcr + 1:064x}\n" for pcr in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 14))
+)
+
 CASES: tuple[tuple[str, str, str, str, str], ...] = (
     ("lscpu with a NUMA node of a GPU", "host-inventory", LSCPU, "pass", ""),
     ("lscpu of a host that lost a socket", "host-inventory", LSCPU.replace("(s):           2", "(s):           1"),
@@ -169,6 +190,11 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
     ("power and temperature of a GPU", "redfish", json.dumps({
         "@odata.type": "#EnvironmentMetrics.v1_3_0.EnvironmentMetrics", "@odata.id": "/redfish/v1/E",
         "PowerWatts": {"Reading": 692.1}, "TemperatureCelsius": {"Reading": 61.0}}), "pass", ""),
+    ("STREAM of 2009", "stream", STREAM_5_9, "pass", ""),
+    ("STREAM of 2009, rate and time", "stream", STREAM_5_9.replace("32000", "64000", 1), "incomplete", "Copy"),
+    ("an event log", "tpm", EVENTS, "pass", ""),
+    ("an event log that is cut", "tpm", EVENTS.partition("pcrs:")[0], "incomplete", "missing"),
+    ("an event log that measures nothing into a PCR", "tpm", EVENTS.replace(f"{5:064x}", "0" * 64), "fail", "PCR 4"),
     ("neighbours as XML", "lldp", XML, "pass", ""),
     ("neighbours as XML, without the port", "lldp", XML.replace('   <id label="PortID" type="ifname">swp1</id>\n', ""),
      "incomplete", "switch port"),
