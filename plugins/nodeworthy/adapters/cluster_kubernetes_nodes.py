@@ -18,6 +18,11 @@ REVISION = "nodeworthy.dev/revision"
 CORDONED = "nodeworthy.dev/cordoned"
 """Annotation of a node that we cordoned, with the episode; without it a cordon is somebody else's."""
 CONDITION = "NodeworthyMilestone"
+_TROUBLES = (
+    "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable", "ReadonlyFilesystem", "KernelDeadlock",
+)  # fmt: skip
+"""Conditions of the kubelet, of network plugins and of node-problem-detector; what others add is theirs to act on."""
+_GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 _CAPITAL = re.compile(r"(?<!^)([A-Z])")
 
 Json = Mapping[str, Any]
@@ -64,8 +69,19 @@ def cluster_node(document: Json) -> ClusterNode:
         annotations=dict(metadata.get("annotations") or {}),
         resource_version=metadata["resourceVersion"],
         ready_since=_moment(conditions.get("Ready", {}).get("lastTransitionTime")),
+        troubles=tuple(
+            f"{kind} ({row.get('message') or row.get('reason') or 'no message'})"
+            for kind, row in conditions.items()
+            if kind in _TROUBLES and row.get("status") == "True"
+        ),
+        gpus=_gpus(status.get("allocatable") or {}),
         milestone=_CAPITAL.sub(r"_\1", conditions.get(CONDITION, {}).get("reason", "")).lower(),
     )
+
+
+def _gpus(allocatable: Json) -> int | None:
+    offered = [str(allocatable[name]) for name in _GPU_RESOURCES if name in allocatable]
+    return sum(int(count) for count in offered) if offered and all(count.isdigit() for count in offered) else None
 
 
 def stale(document: Json, wanted: Wanted) -> str:

@@ -32,6 +32,10 @@ class ClusterNode:
     """Since when its kubelet is Ready, or is not; None where Kubernetes does not say."""
     milestone: str = ""
     """What its condition `NodeworthyMilestone` tells."""
+    troubles: tuple[str, ...] = ()
+    """Conditions that speak against running work there, `DiskPressure` for example, with Kubernetes' message."""
+    gpus: int | None = None
+    """GPUs that a device plugin offers for allocation; None where none does (or Kubernetes allocates them by DRA)."""
 
 
 class Cluster(Protocol):

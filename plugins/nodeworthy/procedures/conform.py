@@ -18,6 +18,9 @@ from nodeworthy.qualification.sku import PartRule, Sku
 SHOWN = 4
 """Differences that the refusal itself names; all of them stand in the log."""
 
+CRITICAL = "Critical"
+"""Redfish Status.Health of a part that needs attention at once (DSP0268, Resource.Health)."""
+
 NAMES = {
     ComponentKind.CPU: "CPU",
     ComponentKind.DIMM: "DIMM",
@@ -58,6 +61,11 @@ def part_differences(sku: Sku, inventory: Inventory) -> list[str]:
     for kind in dict.fromkeys(rule.kind for rule in sku.parts):
         rules = [rule for rule in sku.parts if rule.kind is kind]
         found.extend(_kind_differences(sku, kind, rules, inventory))
+        found.extend(
+            f"{NAMES[kind]} {part.slot} calls itself critical: read the BMC's event log and replace the part"
+            for part in inventory.of_kind(kind)
+            if part.health == CRITICAL
+        )
     return found
 
 

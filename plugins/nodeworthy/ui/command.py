@@ -37,6 +37,7 @@ from nodeworthy.ui import (
     command_observed,
     command_parse,
     command_reidentify,
+    command_suites,
 )
 from nodeworthy.wiring import REPOSITORY, wiring
 
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     command_incident.add(commands)
     commands.add_parser("documents").set_defaults(act=_documents)
     command_evidence.add_commands(commands)
+    command_suites.add_commands(commands)
     command_parse.add_commands(commands)
     command_fleet.add_commands(commands)
     return parser

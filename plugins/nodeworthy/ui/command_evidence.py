@@ -1,4 +1,4 @@
-"""Commands on evidence, suites and learnt baselines: what a person asks at a shell, often far from the ledger.
+"""Commands on evidence and learnt baselines: what a person asks at a shell, often far from the ledger.
 
 `evidence verify` needs nothing but the files of a dossier or certificate; `evidence export` makes the archive that
 goes to a vendor with a part.
@@ -7,7 +7,7 @@ goes to a vendor with a part.
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,6 @@ def add_commands(commands: Any) -> None:
     export.add_argument("node")
     export.add_argument("--to", type=Path, help="file to write; NODE-rma.tar.gz by default")
     export.set_defaults(act=_export)
-    suite = commands.add_parser("suite", help="what a suite runs, expects and costs")
-    suite.add_argument("name")
-    suite.add_argument("--sku", default="h100-sxm-8")
-    suite.set_defaults(act=_suite)
-    suites = commands.add_parser("suites", help="what all suites cost, one line each")
-    suites.add_argument("--sku", default="h100-sxm-8")
-    suites.set_defaults(act=_suites)
     baselines = commands.add_parser("baselines").add_subparsers(required=True, metavar="WHAT")
     listed = baselines.add_parser("list", help="versions that were learnt, and who answered them")
     listed.add_argument("sku", nargs="?", default="")
@@ -77,49 +70,6 @@ def _export(given: argparse.Namespace) -> None:
     target: Path = given.to or Path(f"{given.node}-rma.tar.gz")
     target.write_bytes(content)
     print(f"Wrote {target} ({len(content)} bytes).")
-
-
-def _suite(given: argparse.Namespace) -> None:
-    library = wiring().files
-    suite, sku = library.suite(given.name), library.sku(given.sku)
-    nodes = "one node" if suite.nodes == (1, 1) else f"{suite.nodes[0]} to {suite.nodes[1]} nodes"
-    segments = "" if suite.segments == 1 else f", {suite.segments} segments one after the other"
-    print(f"{suite.name} ({suite.level}, version {suite.version}) for {nodes}{segments}: {suite.description}\n")
-    for test in suite.tests:
-        figures = sum(1 for spec in test.metrics if spec.judged)
-        often = f" x {test.repeats}" if test.repeats > 1 else ""
-        again = f", again after {', '.join(test.retry)}" if test.retry else ""
-        near = "" if test.near_miss_percent is None else f", once more within {test.near_miss_percent:g} % of a limit"
-        own = f", image {test.image}" if test.image else ""
-        print(
-            f"  {test.test:32} {test.tool:20} {test.usual.total_seconds():6.0f} s{often}, at most "
-            f"{test.timeout.total_seconds():.0f} s; {figures} metrics{again}{near}{own}"
-        )
-    cost = suite.cost(sku.gpus)
-    print(
-        f"\nCost on {sku.name}: usually {cost.usual} and {cost.usual_gpu_hours:.2f} GPU-hours, "
-        f"at most {cost.most} and {cost.most_gpu_hours:.2f} GPU-hours."
-    )
-
-
-def _suites(given: argparse.Namespace) -> None:
-    library = wiring().files
-    sku = library.sku(given.sku)
-    print(
-        f"{'SUITE':8}{'TESTS':>6}{'PODS':>6}{'NODES':>7}{'USUAL':>12}{'AT MOST':>12}   GPU-hours a node on {sku.name}"
-    )
-    for name in library.suite_names():
-        suite = library.suite(name)
-        cost, nodes = suite.cost(sku.gpus), "1" if suite.nodes == (1, 1) else f"{suite.nodes[0]}-{suite.nodes[1]}"
-        print(
-            f"{name:8}{len(suite.tests):6}{suite.segments:6}{nodes:>7}"
-            f"{_minutes(cost.usual):>12}{_minutes(cost.most):>12}"
-            f"   {cost.usual_gpu_hours / suite.nodes[0]:.2f}, at most {cost.most_gpu_hours / suite.nodes[0]:.2f}"
-        )
-
-
-def _minutes(span: timedelta) -> str:
-    return f"{span.total_seconds() / 60:.1f} min"
 
 
 def _list(given: argparse.Namespace) -> None:

@@ -143,3 +143,18 @@ def test_the_milestone_is_read_from_its_condition() -> None:
     raw = document()
     raw["status"]["conditions"].append({"type": "NodeworthyMilestone", "status": "True", "reason": "InService"})
     assert cluster_node(raw).milestone == "in_service"
+
+
+def test_what_speaks_against_work_on_a_node_is_read_with_its_words() -> None:
+    """Pressure that is True counts, pressure that is False and others' conditions do not; GPUs are what is offered."""
+    whole = document()
+    whole["status"]["conditions"] += [
+        {"type": "DiskPressure", "status": "True", "message": "kubelet has disk pressure"},
+        {"type": "MemoryPressure", "status": "False"},
+        {"type": "AcceleratedHardwareReady", "status": "True"},
+    ]
+    whole["status"]["allocatable"] = {"cpu": "224", "nvidia.com/gpu": "7"}
+    seen = cluster_node(whole)
+    assert seen.troubles == ("DiskPressure (kubelet has disk pressure)",)
+    assert seen.gpus == 7
+    assert cluster_node(document()).gpus is None

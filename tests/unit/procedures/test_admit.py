@@ -71,6 +71,28 @@ def test_a_boot_since_verification_is_found_out() -> None:
         one.run(admit)
 
 
+def test_a_node_that_offers_fewer_gpus_is_refused() -> None:
+    """Seven of eight allocatable: the device plugin hides one, or the node is partitioned."""
+    one = in_standby()
+    assert one.machine.node is not None
+    one.machine.node = replace(one.machine.node, gpus=7)
+    with pytest.raises(Refused, match="offers 7 GPUs to Kubernetes where SKU h100-sxm-8 has 8"):
+        one.run(admit)
+    assert still_tainted(one)
+
+
+def test_a_node_under_pressure_is_refused_with_kubernetes_own_words() -> None:
+    """The condition and its message stand in the sentence; all GPUs and no condition are no hindrance."""
+    one = in_standby()
+    assert one.machine.node is not None
+    one.machine.node = replace(one.machine.node, gpus=8, troubles=("DiskPressure (kubelet has disk pressure)",))
+    with pytest.raises(Refused, match=r"reports DiskPressure \(kubelet has disk pressure\)"):
+        one.run(admit)
+    one.machine.node = replace(one.machine.node, troubles=())
+    one.run(admit)
+    assert not still_tainted(one)
+
+
 def test_a_node_that_is_gone_is_not_admitted() -> None:
     """Without a Node object there is nothing to admit."""
     one = in_standby()

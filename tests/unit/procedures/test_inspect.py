@@ -146,3 +146,16 @@ def test_a_swapped_part_voids_what_was_proven_about_the_hardware() -> None:
     one.run(inspect)
     assert [each.scope for each in one.ledger.qualifications(one.node.name)] == [Scope.PLATFORM]
     assert any(f"gpu gpu-3 has serial NEW where {was} was" in line for line in one.said)
+
+
+def test_a_part_that_calls_itself_critical_does_not_conform() -> None:
+    """It is there, of the right model, and its own BMC says that it fails; a warning is no refusal."""
+    inventory = healthy_inventory()
+    supply = inventory.of_kind(ComponentKind.PSU)[2]
+    others = [part for part in inventory.components if part != supply]
+    for health, refused in (("Critical", True), ("Warning", False), ("OK", False)):
+        seen = replace(inventory, components=(*others, replace(supply, health=health)))
+        found = part_differences(SKU, seen)
+        assert bool(found) == refused, found
+    bad = part_differences(SKU, replace(inventory, components=(*others, replace(supply, health="Critical"))))
+    assert bad == [f"power supply {supply.slot} calls itself critical: read the BMC's event log and replace the part"]
