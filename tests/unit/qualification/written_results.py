@@ -34,7 +34,7 @@ H100 = Sku(
     firmware_set="h100-sxm-8-2026.11",
     gpus=GPUS,
     nvlinks_per_gpu=18,
-    devices={"nic": ("mlx5_0", "mlx5_1")},
+    devices={"nic": tuple(f"mlx5_{rail}" for rail in range(8))},
 )
 
 
