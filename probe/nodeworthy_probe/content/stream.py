@@ -30,6 +30,7 @@ _GPU_ROW = re.compile(r"^STREAM_(?P<kernel>COPY|SCALE|ADD|TRIAD)_(?P<type>[a-z]+
                       r"\s+(?P<value>\S+)\s+(?P<share>\S+)\s*$", re.MULTILINE)  # fmt: skip
 _GPU = re.compile(r'^Device (\d+): "([^"]*)".*= ([\d.]+) (\S+) PEAK', re.MULTILINE)
 _BABEL_ROW = re.compile(r"^(Copy|Mul|Add|Triad|Dot|Nstream)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
+_BABEL_CSV = re.compile(r"^(Copy|Mul|Add|Triad|Dot|Nstream),\d+,\d+,\d+,([^,\n]+),([^,\n]+),([^,\n]+),", re.MULTILINE)
 _BABEL_KERNELS = ("Copy", "Mul", "Add", "Triad", "Dot")
 
 
@@ -37,7 +38,7 @@ def read(text: str, sheet: Sheet) -> None:
     """Read whichever of the three the file is."""
     if "STREAM_" in text or "gpu-stream" in text:
         _gpu(text, sheet)
-    elif "BabelStream" in text or re.search(r"^Function\s+MBytes/sec", text, re.MULTILINE):
+    elif "BabelStream" in text or re.search(r"^Function\s+MBytes/sec|^function,num_times,", text, re.MULTILINE):
         _babel(text, sheet)
     else:
         _cpu(text, sheet)
@@ -150,9 +151,11 @@ def _babel(text: str, sheet: Sheet) -> None:
     sheet.version = version[1] if version else None
     device = re.search(r"^Using .*? device (.+)$", text, re.MULTILINE)
     sheet.text("gpu/0", "model", device[1] if device else None)
-    rows = _BABEL_ROW.findall(text)
-    if not re.search(r"^Function\s+MBytes/sec", text, re.MULTILINE):
+    rows = _BABEL_ROW.findall(text) or _BABEL_CSV.findall(text)
+    if not re.search(r"^Function\s+MBytes/sec|^function,.*,max_mbytes_per_sec,", text, re.MULTILINE):
         sheet.note("value/unit", "file", "the rates are not headed as MBytes/sec")
+    if text.startswith("function,") and not text.endswith("\n"):
+        sheet.note("document/cut", "file", "the output stops in the middle of a line")
     _kernels([row[0] for row in rows], _BABEL_KERNELS, sheet)
     for kernel, rate, *_ in rows:
         sheet.number("gpu/0", f"stream_{kernel.lower()}", rate, "MB/s", statistic="max")

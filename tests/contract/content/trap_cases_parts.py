@@ -151,6 +151,10 @@ Add:        40000.0000       0.0122       0.0120       0.0125
 Triad:      40000.0000       0.0122       0.0120       0.0125
 Solution Validates
 """
+BABEL = "function,num_times,n_elements,sizeof,max_mbytes_per_sec,min_runtime,max_runtime,avg_runtime\n" + "".join(
+    f"{kernel},100,33554432,8,16172{place}5.3,0.00033,0.00034,0.00033\n"
+    for place, kernel in enumerate(("Copy", "Mul", "Add", "Triad", "Dot"))
+)
 EVENTS = (
     "---\nversion: 1\nevents:\n- EventNum: 0\n  PCRIndex: 0\n  EventType: EV_NO_ACTION\npcrs:\n  sha256:\n"
     + "".join(f"    {pcr:<2} : 0x{pcr + 1:064x}\n" for pcr in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 14))
@@ -192,6 +196,8 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
         "PowerWatts": {"Reading": 692.1}, "TemperatureCelsius": {"Reading": 61.0}}), "pass", ""),
     ("STREAM of 2009", "stream", STREAM_5_9, "pass", ""),
     ("STREAM of 2009, rate and time", "stream", STREAM_5_9.replace("32000", "64000", 1), "incomplete", "Copy"),
+    ("BabelStream for programs", "stream", BABEL, "pass", ""),
+    ("BabelStream for programs, a kernel short", "stream", BABEL.replace("Mul", "Nstream"), "incomplete", "Mul"),
     ("an event log", "tpm", EVENTS, "pass", ""),
     ("an event log that is cut", "tpm", EVENTS.partition("pcrs:")[0], "incomplete", "missing"),
     ("an event log that measures nothing into a PCR", "tpm", EVENTS.replace(f"{5:064x}", "0" * 64), "fail", "PCR 4"),
