@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from ctypes.util import find_library
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from nodeworthy_probe.plan import TestSpec, read_plan
 from nodeworthy_probe.readings import counters
 from nodeworthy_probe.readings.context import Context
 from nodeworthy_probe.records import Reading
+from nodeworthy_probe.suite import Suite
 
 from tests.data import node_views
 
@@ -124,3 +126,16 @@ def test_devices_are_those_of_the_network_part() -> None:
     """Other parts name none."""
     assert devices_of(("network", "mlx5_0,mlx5_1")) == ["mlx5_0", "mlx5_1"]
     assert devices_of(("gpu",)) == []
+
+
+@pytest.mark.skipif(find_library("nvidia-ml") is not None, reason="this machine has NVML")
+def test_on_a_node_without_nvml_the_gpus_tests_did_not_run() -> None:
+    """An AMD node: the tool is not there, which is not the same as broken; counters bring no number either."""
+    tests = [
+        {"test": "gpu.identity", "tool": "nvml"},
+        {"test": "gpu.counters", "tool": "counters", "arguments": ["gpu"]},
+    ]
+    identity, counted = Suite(read_plan(json.dumps(node_views.plan(tests=tests)))).run()
+    assert str(identity.execution) == "tool-missing"
+    assert "has no NVML" in (identity.reason or "")
+    assert {row.value for row in (*identity.reading.measurements, *counted.reading.measurements)} == {None}
