@@ -54,6 +54,10 @@ class LibraryInForce:
         """Return the statistical rules."""
         return self._files.statistics()
 
+    def tolerated_xids(self, pool: str) -> tuple[str, ...]:
+        """Return the Xid codes that decide nothing when they came before the tests."""
+        return self._files.tolerated_xids(pool)
+
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""
         return self._files.policy(pool)

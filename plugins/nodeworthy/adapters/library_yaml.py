@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nodeworthy.adapters import library_yaml_values as values
+from nodeworthy.adapters.library_faults import FaultLibrary
 from nodeworthy.adapters.library_yaml_files import line_in, read
 from nodeworthy.adapters.library_yaml_fleet import read_fleet
 from nodeworthy.errors import Permanent
@@ -56,6 +57,7 @@ class YamlLibrary:
         self.pool_policy = cache(self._read_pool_policy)
         self.statistics = cache(self._read_statistics)
         self.roles = cache(self._read_roles)
+        self.tolerated_xids = cache(self._read_tolerated_xids)
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
         """Read a fleet manifest (YAML or CSV), anew each time: operators edit it."""
@@ -106,11 +108,19 @@ class YamlLibrary:
 
     def _read_firmware_set(self, name: str) -> FirmwareSet:
         path = self._path("skus/firmware", name, ".yaml")
+        if not path.is_file():
+            known = ", ".join(sorted(file.stem for file in path.parent.glob("*.yaml"))) or "none"
+            raise Permanent(
+                f"Firmware set {name} has no definition {path}, and none is public: write down there which versions "
+                f"you qualified together, as the others do ({known}), or name another set in the SKU."
+            )
         return values.firmware_set(self._named(path, name, "firmware-set-1"))
 
     def _read_suite(self, name: str) -> Suite:
         path = self._path("suites", name, ".json")
-        return with_checks(suite_from_document(read(path, None), self.suite, str(path)), self.checks())
+        return with_checks(
+            suite_from_document(read(path, self._schemas, "suite-1"), self.suite, str(path)), self.checks()
+        )
 
     def _read_checks(self) -> tuple[OwnCheck, ...]:
         return tuple(
@@ -123,8 +133,11 @@ class YamlLibrary:
         population = self._path("baselines", f"{sku}-reference", ".json")
         references: tuple[Reference, ...] = ()
         if population.is_file():
-            references = references_from_document(read(population, None), str(population))
-        found = baselines_from_document(read(path, None), references, str(path)) if path.is_file() else ()
+            document = read(population, self._schemas, "reference-1")
+            references = references_from_document(document, str(population))
+        found: tuple[Baseline, ...] = ()
+        if path.is_file():
+            found = baselines_from_document(read(path, self._schemas, "baseline-1"), references, str(path))
         own = (row for check in self.checks() for row in check.baselines(sku))
         return (*found, *self._read_simulated(sku, found), *own)
 
@@ -133,7 +146,7 @@ class YamlLibrary:
         path = self._path("baselines", f"{sku}-simulated", ".json")
         if not path.is_file():
             return ()
-        found = baselines_from_document(read(path, None), (), str(path))
+        found = baselines_from_document(read(path, self._schemas, "baseline-1"), (), str(path))
         refuse_two_of_one_key((*real, *found), str(path))
         unmarked = [row.metric for row in found if not row.simulated]
         if unmarked:
@@ -144,6 +157,9 @@ class YamlLibrary:
         """Return how baselines are learnt from the fleet's own measurements."""
         path = self._path("baselines", "learning", ".yaml")
         return values.learning_rule(read(path, self._schemas, "learning-1"), self.statistics().fault_model)
+
+    def _read_tolerated_xids(self, pool: str) -> tuple[str, ...]:
+        return FaultLibrary(self._folder).catalogue(pool).tolerated_since_boot("xid")
 
     def _read_statistics(self) -> StatisticalRules:
         path = self._path("statistics", "combined", ".yaml")

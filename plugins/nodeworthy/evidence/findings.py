@@ -66,6 +66,16 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class SinceBoot:
+    """Which events of a kind decide although they came before the tests: those so fatal, with one of these actions."""
+
+    kind: str
+    fatal: tuple[str, ...]
+    actions: tuple[str, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class NvlinkRow:
     """One row of NVIDIA's table for Xid 144 to 150; patterns are of 32 bits, highest first, `-` is any."""
 
@@ -105,6 +115,7 @@ class Catalogue:
     nvlink: Sequence[NvlinkRow]
     tolerant: Sequence[re.Pattern[str]]
     sources: Mapping[str, str] = field(default_factory=dict)
+    since_boot: Sequence[SinceBoot] = ()
 
     def fault(self, kind: str, code: str) -> Fault | None:
         """The entry of a code, or None.
@@ -162,6 +173,26 @@ class Catalogue:
             raise ValueError(place, f"{kind} {code} may not be tolerated ({fixed.sentence})")
         sentence = f"pool {pool} decided: {entry['reason']} ({entry['by']}, {entry['date']})"
         return Rule((kind,), (fault.code,), sentence, action=action)
+
+    def decides_since_boot(self, kind: str, code: str) -> bool:
+        """Whether an event from before the tests, but after the boot, keeps the node from passing.
+
+        An action that a pool chose for the code decides alone; a code that no table lists is never harmless.
+        """
+        fault = self.fault(kind, code)
+        if fault is None:
+            return True
+        own = next((rule for rule in self.rules if rule.action and rule.covers(kind, fault.code)), None)
+        if own is not None and own.action is not None:
+            return self.actions[own.action].verdict is not Verdict.PASS
+        return any(
+            rule.kind == kind and fault.fatal in rule.fatal and fault.action in rule.actions for rule in self.since_boot
+        )
+
+    def tolerated_since_boot(self, kind: str) -> tuple[str, ...]:
+        """The codes of a kind that decide nothing when they came before the tests, in the order of their numbers."""
+        codes = (code for own, code in self.faults if own == kind and not self.decides_since_boot(kind, code))
+        return tuple(sorted(codes, key=int))
 
     def decode(self, xid: str, details: Mapping[str, object]) -> NvlinkRow | None:
         """The row of the NVLink5 table for the words of an Xid 144 to 150, or None."""
@@ -237,6 +268,7 @@ def catalogue_from_documents(
             number: str(_mapping(entry)["action"]) for number, entry in _mapping(policy["recovery_actions"]).items()
         },
         rules=tuple(_rule(_mapping(entry)) for entry in _sequence(policy["rules"])),
+        since_boot=tuple(_since_boot(_mapping(entry)) for entry in _sequence(policy.get("since_boot"))),
         nvlink=tuple(_row(_mapping(entry)) for entry in _sequence(nvlink["rows"])),
         tolerant=tuple(re.compile(str(word)) for word in _sequence(policy["tolerant_words"])),
         sources={str(table["kind"]): str(table["source"]) for table in (*tables, {**nvlink, "kind": "nvlink5"})},
@@ -277,6 +309,11 @@ def _rule(entry: Mapping[str, object]) -> Rule:
         sentence=str(entry["rule"]),
         verdict=Verdict(str(verdict)) if verdict else None,
     )
+
+
+def _since_boot(entry: Mapping[str, object]) -> SinceBoot:
+    fatal, actions = (tuple(map(str, _sequence(entry[name]))) for name in ("fatal", "actions"))
+    return SinceBoot(str(entry["kind"]), fatal, actions, str(entry["rule"]))
 
 
 def _row(entry: Mapping[str, object]) -> NvlinkRow:

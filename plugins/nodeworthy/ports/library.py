@@ -35,6 +35,9 @@ class Library(Protocol):
     def statistics(self) -> StatisticalRules:
         """Return the statistical rules: a node's own history, lemons, the shape of stalls."""
 
+    def tolerated_xids(self, pool: str) -> tuple[str, ...]:
+        """Return the Xid codes that decide nothing when they came before the tests, as the pool has it."""
+
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""
 

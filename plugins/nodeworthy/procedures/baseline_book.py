@@ -23,5 +23,5 @@ class BaselineBook(Protocol):
     def baseline_versions(self, sku: str = "") -> tuple[BaselineVersion, ...]:
         """Return all versions (of one SKU), oldest first."""
 
-    def past_results(self, sku: str, suite: str = "") -> tuple[StoredResult, ...]:
-        """Return the newest result per node, scope and suite of all nodes of one SKU."""
+    def past_results(self, sku: str, suite: str = "", *, every: bool = False) -> tuple[StoredResult, ...]:
+        """Return the newest result per node, scope and suite of all nodes of one SKU; with `every`, the older too."""

@@ -21,7 +21,7 @@ from nodeworthy.lifecycle.records import Answer, Lease
 from nodeworthy.ports import EvidencePage, Work
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.near_miss import told_limits
-from nodeworthy.qualification.plans import plan_document
+from nodeworthy.qualification.plans import plan_document, with_tolerated_xids
 from nodeworthy.qualification.written import (
     Basis,
     baselines_to_document,
@@ -115,8 +115,9 @@ def _plan(judged: Judged, lease: Lease, work: Work) -> bytes:
         plan = effect.detail.get("plan") if effect.kind == PLAN else None
         if plan is not None and plan["nonce"] == nonce:
             return json.dumps(plan).encode()
+    (record,) = work.ledger.nodes([judged.stored.node])
     plan = plan_document(
-        judged.basis.suite,
+        with_tolerated_xids(judged.basis.suite, work.library.tolerated_xids(record.node.pool)),
         judged.basis.sku,
         judged.judgement.scope,
         limits=told_limits(judged.basis.suite, judged.basis.sku, judged.judgement.scope, judged.basis.baselines),

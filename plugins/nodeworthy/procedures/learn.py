@@ -17,7 +17,9 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.ports import EvidencePage, Work
 from nodeworthy.procedures.baseline_book import BaselineBook
 from nodeworthy.qualification.baselines import Baseline
+from nodeworthy.qualification.columns import RANKS, ranks_of
 from nodeworthy.qualification.learning import Change, LearningRule, Lesson, Past, changes, lessons, populations
+from nodeworthy.qualification.suites import of_one_node
 from nodeworthy.qualification.versions import BaselineVersion, NewVersion, in_force, laid_over, learnt
 from nodeworthy.qualification.written import baselines_to_document, references_to_document
 
@@ -80,8 +82,12 @@ def learn(run: str, sku: str, work: Work, teaching: Teaching, *, again: bool = F
 
 
 def past_of(sku: str, work: Work, book: BaselineBook) -> tuple[Past, ...]:
-    """Return the stored results of a SKU with what they are judged by."""
-    found = book.past_results(sku)
+    """Return the stored results of a SKU with what they are judged by: of groups, every one that was measured."""
+    newest = book.past_results(sku)
+    together = {one.suite for one in newest if not of_one_node(work.library.suite(one.suite))}
+    of_groups = [one for suite in sorted(together) for one in book.past_results(sku, suite, every=True)]
+    found = [one for one in newest if one.suite not in together]
+    found += [one for one in of_groups if ranks_of(one.document) is not None]
     nodes: dict[str, FleetNode] = {
         record.node.name: record.node for record in work.ledger.nodes([one.node for one in found])
     }
@@ -93,9 +99,11 @@ def past_of(sku: str, work: Work, book: BaselineBook) -> tuple[Past, ...]:
 def said(lesson: Lesson) -> str:
     """Return one key's lesson in words."""
     test, metric, statistic, unit = lesson.population.key
-    name = f"{test} {metric}" + ("" if statistic == "single" else f" ({statistic})")
-    values = lesson.population.values
-    seen = f"{min(values):.4g} to {max(values):.4g} {unit} on {lesson.population.nodes} nodes"
+    population = lesson.population
+    ranks = f" on {population.parameters[RANKS]} ranks" if RANKS in population.parameters else ""
+    name = f"{test} {metric}" + ("" if statistic == "single" else f" ({statistic})") + ranks
+    values = population.values
+    seen = f"{min(values):.4g} to {max(values):.4g} {unit} on {population.nodes} {population.of}"
     if lesson.new is None:
         return f"{name}: {seen}; {lesson.why_not}, so nothing is proposed."
     return f"{name}: {seen}; {limits_in_words(lesson.new)}, before: {limits_in_words(lesson.old)}."
@@ -146,6 +154,7 @@ def _lesson(lesson: Lesson) -> dict[str, Any]:
         "metric": metric,
         "statistic": statistic,
         "unit": unit,
+        "parameters": dict(lesson.population.parameters),
         "nodes": lesson.population.nodes,
         "simulated": lesson.population.simulated,
         "values": list(lesson.population.values),

@@ -53,7 +53,8 @@ def screen(court: Court, judging: Judging) -> Done | Waiting:
             if of_search:
                 answers = [answer for trial in of_search if (answer := trial.answer()) is not None]
                 search.answers += answers
-                search.screening.take([answer.passed for answer in answers])
+                waits = [answer.waits for answer in answers]
+                search.screening.take([answer.passed for answer in answers], waits)
 
 
 def first_groups(court: Court) -> list[tuple[tuple[str, ...], ...]]:
@@ -210,8 +211,20 @@ def _verdict(node: str, outcome: Outcome, answers: Sequence[Answer], suite: Suit
             "no_good_partner",
             (f"{node} incomplete: no partner that is known to be good was left to test it with: test it with others."),
         )
-    why = next((answer.sentence for answer in reversed(answers) if node in answer.nodes), "it had no partner")
+    last = next((answer for answer in reversed(answers) if node in answer.nodes), None)
+    if last is not None and last.waits:
+        return Verdict.INCOMPLETE, "no_group_baseline", f"{node} incomplete: {_waiting(last)}"
+    why = last.sentence if last is not None else "it had no partner"
     return Verdict.INCOMPLETE, "not_tested", f"{node} incomplete: its group was not tested: {why}"
+
+
+def _waiting(answer: Answer) -> str:
+    """Tell what a group measured for which there is no baseline yet."""
+    seen = ", ".join(f"{test} {figure:.0f} GB/s" for test, figure in answer.figures.items())
+    return (
+        f"its group {', '.join(answer.nodes)} measured {seen}, and not all of that has a baseline for groups of its "
+        "size: run learn_baselines when enough groups were measured, then group_test again."
+    )
 
 
 def _others(node: str, answer: Answer) -> str:

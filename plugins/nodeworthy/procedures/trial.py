@@ -23,7 +23,8 @@ from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
 from nodeworthy.procedures.receive import take_in
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.own_checks import switched_off
-from nodeworthy.qualification.plans import group_limit, group_plan, plan_document
+from nodeworthy.qualification.own_history import NO_BASELINE
+from nodeworthy.qualification.plans import group_limit, group_plan, plan_document, with_tolerated_xids
 from nodeworthy.qualification.suites import Suite
 
 TRIAL = "group-trial"
@@ -73,6 +74,8 @@ class Answer:
     failed_test: str
     simulated: bool
     dossier: Mapping[str, Any] | None
+    waits: bool = False
+    """Whether it was measured as asked, and nothing but a baseline is missing."""
 
     def document(self) -> dict[str, Any]:
         """Return it as it is kept in the ledger."""
@@ -182,7 +185,8 @@ class Trial:
         if wrong:
             return Answer(self.nodes, None, f"it tested another thing: {wrong}", figures, "", judgement.simulated, kept)
         failed = next((_test_of(reason.sentence, figures) for reason in judgement.reasons), "")
-        return Answer(self.nodes, passed, judgement.sentence, figures, failed, judgement.simulated, kept)
+        waits = bool(judgement.reasons) and all(reason.code == NO_BASELINE for reason in judgement.reasons)
+        return Answer(self.nodes, passed, judgement.sentence, figures, failed, judgement.simulated, kept, waits)
 
     def _gpus(self, node: str) -> int:
         return self.court.case(node).sku.gpus
@@ -198,7 +202,7 @@ class Trial:
             raise Refused(f"{node} has no Ready Node, so nobody can be tested with it: look at its kubelet.")
         off = switched_off(work.library.policy(case.node.pool), self.court.suite, work.clock.now())
         plan = plan_document(
-            self.court.suite,
+            with_tolerated_xids(self.court.suite, work.library.tolerated_xids(case.node.pool)),
             case.sku,
             SCOPE,
             off,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,10 +16,12 @@ from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.sku import Sku
-from nodeworthy.qualification.suites import MetricSpec, Per, Suite, TestSpec
+from nodeworthy.qualification.suites import MetricSpec, Per, Suite, TestSpec, of_one_node
 
 UNLIMITED = math.inf
 NODE = "node"
+RANKS = "ranks"
+"""The metric that says on how many ranks a collective ran, and the parameter of a baseline for groups of that size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,11 @@ class Context:
     baselines: Sequence[Baseline]
     firmware_set: str
     serial: str = ""
+
+    @property
+    def ranks(self) -> int | None:
+        """Of a group's result, on how many ranks it ran: they belong to its figures' key. None of one node's."""
+        return None if of_one_node(self.suite) else ranks_of(self.stored.document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,16 @@ class Kinds:
 
 def _alike(one: Context, other: Context) -> bool:
     same_files = one.suite is other.suite and one.sku is other.sku and one.baselines is other.baselines
-    return same_files and (one.firmware_set, one.stored.scope) == (other.firmware_set, other.stored.scope)
+    same_place = (one.firmware_set, one.stored.scope) == (other.firmware_set, other.stored.scope)
+    return same_files and same_place and one.ranks == other.ranks
+
+
+def ranks_of(document: Mapping[str, Any]) -> int | None:
+    """Return the number of ranks that all collectives of a result ran on, None when it names none or several."""
+    rows = document.get("measurements") or ()
+    seen = {row.get("value") for row in rows if isinstance(row, Mapping) and row.get("metric") == RANKS}
+    (value,) = seen if len(seen) == 1 else (None,)
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _columns(context: Context, simulated: bool) -> list[Column]:
@@ -98,7 +114,13 @@ def _columns(context: Context, simulated: bool) -> list[Column]:
 
 
 def _column(context: Context, test: TestSpec, spec: MetricSpec, simulated: bool) -> Column:
-    baseline, note = baseline_of(context.baselines, context.firmware_set, test, spec, simulated=simulated)
+    found: tuple[Baseline | None, str] = (None, "")
+    if context.ranks is not None:
+        of_size = replace(spec, parameters={**spec.parameters, RANKS: context.ranks})
+        found = baseline_of(context.baselines, context.firmware_set, test, of_size, simulated=simulated)
+    if found[0] is None:
+        found = baseline_of(context.baselines, context.firmware_set, test, spec, simulated=simulated)
+    baseline, note = found
     components_asked = demanded(spec, context.sku)
     reference = baseline.reference if baseline is not None else None
     return Column(

@@ -16,6 +16,7 @@ from nodeworthy.evidence.results import read_result
 from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.checks import COMPLETED, failed_checks
+from nodeworthy.qualification.columns import RANKS
 from nodeworthy.qualification.decision import Case, decide
 from nodeworthy.qualification.frame import NODE, Context, Row, build_rows, read_contexts
 from nodeworthy.qualification.references import CombinedRule, Reference, freeze
@@ -71,6 +72,8 @@ class Population:
     simulated: bool
     runs: tuple[tuple[float, ...], ...] = ()
     """What each run of each part read; empty unless every part brought as many runs, two at least."""
+    of: str = "nodes"
+    """What `nodes` counts: nodes, or the tests of groups of one size, which their parameters name as ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +101,14 @@ def populations(past: Sequence[Past]) -> tuple[Population, ...]:
     """Return the populations of all measured keys; when both real and simulated results stand there, the real ones."""
     simulated = all(read_result(one.stored.document).simulated for one in past)
     used = [one for one in past if read_result(one.stored.document).simulated is simulated]
-    gathered: dict[Key, list[Row]] = {}
-    runs: dict[Key, list[tuple[float, ...]]] = {}
-    for row, of_row in (pair for one in used for pair in _fit_rows(one)):
-        key = (row.test, row.metric, row.statistic, row.expected_unit)
-        gathered.setdefault(key, []).append(row)
-        runs.setdefault(key, []).append(of_row)
+    gathered: dict[tuple[Key, int | None], list[Row]] = {}
+    runs: dict[tuple[Key, int | None], list[tuple[float, ...]]] = {}
+    for one in used:
+        ranks = one.context(()).ranks
+        for row, of_row in _fit_rows(one):
+            key = ((row.test, row.metric, row.statistic, row.expected_unit), ranks)
+            gathered.setdefault(key, []).append(row)
+            runs.setdefault(key, []).append(of_row)
     parameters = {
         (test.test, spec.metric, spec.statistic): dict(spec.parameters)
         for one in used
@@ -113,14 +118,15 @@ def populations(past: Sequence[Past]) -> tuple[Population, ...]:
     return tuple(
         Population(
             key=key,
-            parameters=parameters[key[:3]],
+            parameters=parameters[key[:3]] if ranks is None else {**parameters[key[:3]], RANKS: ranks},
             values=tuple(row.value for row in rows if row.value is not None),
-            nodes=len({row.node for row in rows}),
+            nodes=len({row.node for row in rows}) if ranks is None else len(rows),
             by_component=any(row.component != NODE for row in rows),
             simulated=simulated,
-            runs=_alike(runs[key]),
+            runs=_alike(runs[key, ranks]),
+            of="nodes" if ranks is None else "groups",
         )
-        for key, rows in gathered.items()
+        for (key, ranks), rows in gathered.items()
     )
 
 
@@ -167,10 +173,15 @@ def lessons(
 
 
 def _in_force(population: Population, known: Sequence[Baseline]) -> Baseline | None:
-    """Return the baseline that judges this population now; the virtual fleet's does not judge real hardware."""
-    for baseline in known:
+    """Return the baseline that judges this population now; the virtual fleet's does not judge real hardware.
+
+    Of a group's it is the one of its size, else the one of any size.
+    """
+    exact = dict(population.parameters)
+    wider = {name: value for name, value in exact.items() if name != RANKS}
+    for baseline in sorted(known, key=lambda one: dict(one.parameters) != exact):
         key = (baseline.test, baseline.metric, baseline.statistic, baseline.unit)
-        same = key == population.key and dict(baseline.parameters) == dict(population.parameters)
+        same = key == population.key and dict(baseline.parameters) in (exact, wider)
         if same and (population.simulated or not baseline.simulated):
             return baseline
     return None
@@ -178,7 +189,7 @@ def _in_force(population: Population, known: Sequence[Baseline]) -> Baseline | N
 
 def _lesson(population: Population, old: Baseline | None, rule: LearningRule, sku: str) -> Lesson:
     if population.nodes < rule.minimum_population:
-        why = f"{population.nodes} nodes were measured and {rule.minimum_population} are needed"
+        why = f"{population.nodes} {population.of} were measured and {rule.minimum_population} are needed"
         return Lesson(population, old, None, why)
     return Lesson(population, old, _proposed(population, rule, sku), "")
 
@@ -223,7 +234,8 @@ def _beside(centre: float, percent: float) -> float:
 
 def _source(population: Population, rule: LearningRule) -> str:
     whose = "the virtual fleet" if population.simulated else "this fleet"
-    return f"learnt from {population.nodes} nodes of {whose} by the rule of {rule.date}: median {_median(population)}"
+    who = f"{population.nodes} {population.of} of {whose}"
+    return f"learnt from {who} by the rule of {rule.date}: median {_median(population)}"
 
 
 def _median(population: Population) -> str:

@@ -7,6 +7,7 @@ result carries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
@@ -17,6 +18,8 @@ from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suites import Suite, TestSpec
 
 PLAN_SCHEMA = "nodeworthy.plan/1"
+TOLERATED_XIDS = "{tolerated_xids}"
+"""In a suite's arguments: which Xids from before the tests decide nothing, by the catalogue and the node's pool."""
 MEMBER = "group.member"
 """The test of a node that takes part in a group and does not lead it."""
 _WORDS = {"nic": "{nics}", "drive": "{drives}", "scratch": "{scratch_drives}"}
@@ -93,6 +96,29 @@ def _longest(test: Mapping[str, Any]) -> timedelta:
     may_miss = any("beyond" in limit for limit in test.get("limits", ()))
     tries = (2 if test.get("retry") else 1) * (2 if may_miss else 1)
     return timedelta(seconds=test["timeout_seconds"] * test.get("repeats", 1) * tries)
+
+
+def with_tolerated_xids(suite: Suite, codes: Sequence[str]) -> Suite:
+    """Return the suite with the Xid codes that decide nothing when they came before the tests, as ranges."""
+    told = _ranges([int(code) for code in codes])
+    tests = (
+        replace(test, arguments=tuple(argument.replace(TOLERATED_XIDS, told) for argument in test.arguments))
+        if TOLERATED_XIDS in test.arguments
+        else test
+        for test in suite.tests
+    )
+    return replace(suite, tests=tuple(tests))
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as text, runs of them joined: 1-3,7."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def _filled(argument: str, words: Mapping[str, str]) -> str:

@@ -104,16 +104,21 @@ class Screening:
             self._plan()
         return tuple(self._next)
 
-    def take(self, passed: Sequence[bool | None]) -> None:
+    def take(self, passed: Sequence[bool | None], measured: Sequence[bool] = ()) -> None:
         """Take in the answers of the last round, in order. ValueError for another number of answers than trials.
 
         None means that a group was not tested: it says nothing about its nodes, is tried once more, and then halved.
+        Where it was `measured` and only a baseline is missing, neither would say more: its nodes are left open.
         """
         trials, self._next = self._next, []
         if len(passed) != len(trials):
             raise ValueError(f"{len(trials)} groups were to be tested, {len(passed)} answers came.")
         self.tests, self.rounds = self.tests + len(trials), self.rounds + 1
-        for trial, good in zip(trials, passed, strict=True):
+        known = measured or [False] * len(trials)
+        for trial, good, waits in zip(trials, passed, known, strict=True):
+            if good is None and waits:
+                self._untested += trial.suspects
+                continue
             if good is None:
                 self._try_again(trial.suspects)
                 continue

@@ -19,6 +19,8 @@ from nodeworthy.qualification.suites import Check, MetricSpec, Per, Suite
 
 OF_WHOLE_DOCUMENT = frozenset({"wrong_document", "version_unknown"})
 """Codes that say the same of every row of a result."""
+_BEFORE_THE_TESTS = ("xid_awaiting_boot",)
+"""Counts of what came after the boot and before the tests; the others count what came during them."""
 NAMED = 4
 """How many components or findings a sentence names before it counts the rest."""
 
@@ -239,7 +241,7 @@ def _named_findings(row: Row, result: Result) -> str:
     lines = [
         f"{finding.code} on {finding.component}"
         for finding in result.findings
-        if finding.during != "before"
+        if (finding.during == "before") == (row.metric in _BEFORE_THE_TESTS)
         and _behind(finding.code, row, source)
         and row.component in (NODE, finding.component)
     ]

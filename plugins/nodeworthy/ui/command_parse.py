@@ -82,7 +82,12 @@ def explain_code(given: argparse.Namespace) -> None:
         raise Refused(
             f"{kind} {code} stands in no table ({catalogue.sources[kind]}): treat it as unknown and ask the vendor."
         )
-    print("\n".join(_lines(meaning, catalogue.sources)))
+    lines = _lines(meaning, catalogue.sources)
+    if any(rule.kind == kind for rule in catalogue.since_boot):
+        decides = catalogue.decides_since_boot(kind, meaning.fault.code)
+        said = "keeps the node from passing until a reboot" if decides else "is recorded and decides nothing"
+        lines.insert(-1, f"  before the tests, since the boot: {said}")
+    print("\n".join(lines))
 
 
 def _lines(meaning: Explanation, sources: Any) -> list[str]:

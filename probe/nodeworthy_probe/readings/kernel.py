@@ -1,6 +1,13 @@
-"""New and old Xid and SXid events, and what else the kernel reported, from its log cut at the start of the plan."""
+"""New and old Xid and SXid events, and what else the kernel reported, from its log cut at the start of the plan.
+
+The test's argument names the Xid codes that decide nothing when they came before the plan, as numbers and ranges
+(``1-45,47``). Any other Xid since the boot, also one that cannot be read, waits for a reboot; without an argument every
+one does.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from nodeworthy_probe.content import dmesg
 from nodeworthy_probe.kernel_source import Split
@@ -11,23 +18,35 @@ from nodeworthy_probe.records import Finding, Measurement, Reading, missing
 from .context import Context, component_at
 
 _MOST_FINDINGS = 200
-_METRICS = ("xid_new", "sxid_new", "xid_since_boot", "hardware_events_new", "corrected_events_new", "pcie_links_narrow")
+_HIGHEST_CODE = 9999
+_METRICS = (
+    "xid_new",
+    "sxid_new",
+    "xid_since_boot",
+    "xid_awaiting_boot",
+    "hardware_events_new",
+    "corrected_events_new",
+    "pcie_links_narrow",
+)
 _HARDWARE, _NARROW = "hardware/", "hardware/pcie-width"
 _CORRECTED = ("note/aer-corrected", "note/mce", "note/edac-corrected")
 
 
 def read(split: Split, context: Context) -> Reading:
-    """Six counts of the node and a finding per event; without a boundary nothing is counted."""
+    """Seven counts of the node and a finding per event; without a boundary nothing is counted."""
     if split.problem:
         rows = tuple(missing("node", metric, "count") for metric in _METRICS)
         return Reading(rows, problem=split.problem)
     before = kernel_log.parse("\n".join(split.before))
     after = kernel_log.parse("\n".join(split.after))
     troubles = list(dmesg.troubles(split.after))
+    tolerated = _tolerated(context.test.arguments)
+    old = before.of("xid")
     counts = (
         len(after.of("xid")),
         len(after.of("sxid")),
-        len(before.of("xid")) + len(after.of("xid")),
+        len(old) + len(after.of("xid")),
+        sum(event.code is None or event.code not in tolerated for event in old),
         sum(code.startswith(_HARDWARE) and code != _NARROW for code, _ in troubles),
         sum(code in _CORRECTED for code, _ in troubles),
         # Links are trained at boot, so that what was said before the plan counts as well.
@@ -42,6 +61,15 @@ def read(split: Split, context: Context) -> Reading:
         findings=tuple(findings[:_MOST_FINDINGS]),
         lines=(*_lines(split, before, after), *(f"new: {line}"[:300] for _, line in troubles[:10])),
     )
+
+
+def _tolerated(arguments: Sequence[str]) -> frozenset[int]:
+    codes: set[int] = set()
+    for part in ",".join(arguments).split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit() and (last or first).isdigit():
+            codes.update(range(int(first), min(int(last or first), _HIGHEST_CODE) + 1))
+    return frozenset(codes)
 
 
 def _finding(event: KernelEvent, during: str, context: Context) -> Finding:

@@ -42,14 +42,15 @@ GOLDEN = {"HostBIOS_0/1.06.07": "a" * 64, "service-2026.11": "b" * 64, "secure-b
 class ReferenceJudge:
     """The Judge port by the reference implementation: what the procedure does is the same for any judge."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Any = None) -> None:
+        self.files = files or library()
         self.batches: list[JudgingBatch] = []
 
     def judge(self, batch: JudgingBatch) -> tuple[tuple[Judgement, ...], Mapping[str, Any]]:
         """Judge without Great Expectations."""
         self.batches.append(batch)
-        suite = library().suite(batch.results[0].suite)
-        baselines = {name: library().baselines(name) for name in {sku.name for sku in batch.skus.values()}}
+        suite = self.files.suite(batch.results[0].suite)
+        baselines = {name: self.files.baselines(name) for name in {sku.name for sku in batch.skus.values()}}
         contexts = [
             Context(
                 one,

@@ -72,7 +72,7 @@ class Book:
         """Return all versions."""
         return self.versions
 
-    def past_results(self, sku: str, suite: str = "") -> tuple[StoredResult, ...]:
+    def past_results(self, sku: str, suite: str = "", *, every: bool = False) -> tuple[StoredResult, ...]:
         """Return the fleet's results."""
         return self.results
 

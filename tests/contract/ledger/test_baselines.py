@@ -66,6 +66,8 @@ def test_past_results_are_the_newest_of_each_node_of_the_sku(bench: Bench) -> No
     found = bench.ledger.past_results("h100-sxm-8")
     assert [(one.node, one.bundle.path) for one in found] == [("n1", "evidence/n1-new")]
     assert bench.ledger.past_results("h200-sxm-8") == ()
+    every = bench.ledger.past_results("h100-sxm-8", found[0].suite, every=True)
+    assert [one.bundle.path for one in every] == ["evidence/n1-old", "evidence/n1-new"]
 
 
 def test_every_judgement_keeps_its_dossier_and_whether_it_was_simulated(bench: Bench) -> None:

@@ -214,3 +214,24 @@ def test_every_override_that_ships_loads() -> None:
     """The files of `include/faults/pools`."""
     for path in (INCLUDE / "faults" / "pools").glob("*.yaml"):
         FaultLibrary(INCLUDE).catalogue(path.stem)
+
+
+def test_before_the_tests_only_what_a_boot_must_end_decides(shipped: Catalogue) -> None:
+    """Lost GPUs, uncorrectable errors and dead GSPs decide; applications, contained errors and unread codes by rule."""
+    deciding = {"46", "48", "62", "64", "74", "79", "95", "109", "119", "120", "140", "143"}
+    tolerated = set(shipped.tolerated_since_boot("xid"))
+    assert deciding.isdisjoint(tolerated)
+    assert {"13", "31", "43", "45", "63", "94", "144", "154"} <= tolerated
+    assert shipped.decides_since_boot("xid", "999")
+
+
+def test_a_pool_decides_otherwise_about_an_old_xid(shipped: Catalogue) -> None:
+    """Its own action for a code decides alone, in both directions."""
+    about = {"kind": "xid", "reason": "known", "by": "ada", "date": "2026-11-30"}
+    own = shipped.overridden(
+        "lab", [{**about, "code": "109", "action": "monitor"}, {**about, "code": "43", "action": "reboot"}]
+    )
+    assert not own.decides_since_boot("xid", "109")
+    assert own.decides_since_boot("xid", "43")
+    with pytest.raises(ValueError, match="may not be tolerated"):
+        shipped.overridden("lab", [{**about, "code": "79", "action": "monitor"}])

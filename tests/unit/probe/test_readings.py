@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -152,6 +153,7 @@ def test_kernel_events_are_told_apart_by_time_and_by_gpu() -> None:
 
     assert _row(reading, "node", "xid_new") == (1.0, "ok")
     assert _row(reading, "node", "xid_since_boot") == (2.0, "ok")
+    assert _row(reading, "node", "xid_awaiting_boot") == (1.0, "ok")
     assert {(finding.code, finding.component, finding.during) for finding in reading.findings} == {
         ("xid/79", "gpu/1", "test"),
         ("xid/31", "pci/0000:1b:00", "before"),
@@ -162,5 +164,25 @@ def test_a_lost_kernel_log_counts_nothing() -> None:
     """No zero is invented when the boundary is unknown."""
     reading = kernel.read(Split((), (), "the log wrapped"), _context("kernel.log"))
 
-    assert [row.value for row in reading.measurements] == [None] * 6
+    assert [row.value for row in reading.measurements] == [None] * 7
     assert reading.problem == "the log wrapped"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "waiting"),
+    [(("1-45,47,49-118",), 2.0), (("1-200",), 1.0), ((), 3.0), (("{tolerated_xids}",), 3.0), (("31",), 2.0)],
+)
+def test_an_old_xid_waits_for_a_boot_unless_the_plan_tolerates_its_code(
+    arguments: tuple[str, ...], waiting: float
+) -> None:
+    """31 is an application's, 119 is not, and a line that cannot be read is tolerated by nobody."""
+    old = (
+        "[ 1.0] NVRM: Xid (PCI:0000:1b:00): 31, pid=1, name=x, MMU Fault",
+        "[ 2.0] NVRM: Xid (PCI:0000:1b:00): 119, pid=1, name=x, Timeout waiting for RPC from GSP",
+        "[ 3.0] NVRM: Xid (PCI:0000:1b",
+    )
+    context = _context("kernel.log")
+
+    reading = kernel.read(Split(old, ()), replace(context, test=replace(context.test, arguments=arguments)))
+
+    assert _row(reading, "node", "xid_awaiting_boot") == (waiting, "ok")

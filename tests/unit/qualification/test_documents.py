@@ -11,7 +11,7 @@ import pytest
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope, Verdict
 from nodeworthy.qualification.baselines import baseline_from_document, baselines_from_document
-from nodeworthy.qualification.plans import plan_document
+from nodeworthy.qualification.plans import plan_document, with_tolerated_xids
 from nodeworthy.qualification.references import references_from_document
 from nodeworthy.qualification.suite_document import suite_from_document
 from nodeworthy.qualification.suites import Suite
@@ -204,3 +204,11 @@ def test_an_unsafe_suite_is_refused(changes: dict[str, Any], says: str) -> None:
     """Whatever would let a row pass unseen in Great Expectations is refused when the suite is loaded."""
     with pytest.raises(Permanent, match=says):
         broken_suite(**changes)
+
+
+def test_a_plan_names_the_old_xids_that_decide_nothing() -> None:
+    """Runs of codes are ranges, and nothing else of the plan changes."""
+    whom = {"node": "gpu-a01", "serial": "S1", "episode": 1, "nonce": "a" * 64}
+    suite = with_tolerated_xids(ShippedFiles().suite("l0"), ("1", "2", "3", "7", "31"))
+    plan = plan_document(suite, H100, Scope.HARDWARE, **whom)
+    assert {test["test"]: test["arguments"] for test in plan["tests"]}["kernel.log"] == ["1-3,7,31"]

@@ -56,12 +56,19 @@ def _xid(document: dict[str, Any]) -> None:
     document["findings"].append({"code": "xid/79", "component": "gpu/3", "during": "test", "line": "NVRM: Xid 79"})
 
 
+def _xid_before(document: dict[str, Any]) -> None:
+    find(document, "xid_awaiting_boot", "node")["value"] = 1
+    before = {"component": "gpu/3", "during": "before", "line": "NVRM: Xid"}
+    document["findings"] += [{"code": "xid/119", **before}]
+
+
 CASES: list[tuple[str, Change, Verdict, str]] = [
     ("healthy", lambda document: None, Verdict.PASS, ""),
     ("bandwidth below its floor", _set("host_to_device_bandwidth", "gpu/1", value=26.0), Verdict.FAIL, "below_floor"),
     ("a link down", _set("nvlinks_up", "gpu/2", value=17), Verdict.FAIL, "below_floor"),
     ("an uncorrected error", _set("ecc_uncorrected", "gpu/6", value=2), Verdict.FAIL, "above_most"),
     ("an Xid during the tests", _xid, Verdict.FAIL, "above_most"),
+    ("an Xid from before that only a boot ends", _xid_before, Verdict.FAIL, "above_most"),
     ("wrong values", _set("wrong_values", "node", value=96), Verdict.FAIL, "above_most"),
     ("DCGM hardware class", _set("diag_failures", "gpu/0", value=1), Verdict.FAIL, "above_most"),
     ("DCGM configuration class", _set("diag_config_failures", "gpu/0", value=1), Verdict.FAIL_CONFIG, "above_most"),
@@ -194,6 +201,12 @@ def test_a_counted_fault_stands_although_another_test_broke() -> None:
     assert {reason.verdict for reason in judgement.reasons} == {Verdict.FAIL, Verdict.TOOL_ERROR}
 
 
+def test_an_xid_from_before_the_tests_is_named_with_what_ends_it() -> None:
+    """The sentence names the old Xid, not those of the tests, and asks for a reboot."""
+    sentence = judged_purely(spoilt(_xid_before)).sentence
+    assert "xid_awaiting_boot 1 is not 0 (xid/119 on gpu/3): reboot the node" in sentence
+
+
 def test_healthy_noise_fails_nobody_in_the_lab_nor_with_a_reference_of_its_own() -> None:
     """Two hundred nodes with the virtual fleet's noise, judged by the shipped reference."""
     verdicts = [judged_purely(healthy(noise=noisy(seed, 0.0017, 0.0015))).verdict for seed in range(200)]
@@ -209,5 +222,5 @@ def test_the_evidence_of_the_virtual_fleet_says_so() -> None:
 def test_a_pass_says_what_was_proven() -> None:
     """The sentence of a node that passed holds its headline figures with unit and floor."""
     sentence = judged_purely(healthy()).sentence
-    assert sentence.startswith("gpu-a01 passed suite l1: all 336 figures complete")
+    assert sentence.startswith("gpu-a01 passed suite l1: all 337 figures complete")
     assert "bus_bandwidth 478.9 GB/s (floor 450)" in sentence

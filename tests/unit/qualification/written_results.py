@@ -88,7 +88,15 @@ PER_GPU = {
 }
 OF_NODE = {
     "kernel.log": dict.fromkeys(
-        ("xid_new", "sxid_new", "xid_since_boot", "hardware_events_new", "corrected_events_new", "pcie_links_narrow"),
+        (
+            "xid_new",
+            "sxid_new",
+            "xid_since_boot",
+            "xid_awaiting_boot",
+            "hardware_events_new",
+            "corrected_events_new",
+            "pcie_links_narrow",
+        ),
         (0, "count"),
     ),
     "host.settings": {

@@ -74,16 +74,16 @@ class BaselineVersions(Store):
             found = connection.execute(query.where(table.c.sku == sku) if sku else query)
             return tuple(_version(row) for row in found)
 
-    def past_results(self, sku: str, suite: str = "") -> tuple[StoredResult, ...]:
-        """Return the newest result per node, scope and suite of all nodes of one SKU, by node."""
+    def past_results(self, sku: str, suite: str = "", *, every: bool = False) -> tuple[StoredResult, ...]:
+        """Return the newest result per node, scope and suite of one SKU, by node; with `every`, the older too."""
         table, nodes = schema.results, schema.nodes
         joined = table.join(nodes, nodes.c.serial == table.c.node)
         query = sa.select(table, nodes.c.name).select_from(joined).where(nodes.c.sku == sku)
         query = query.where(table.c.suite == suite) if suite else query
         with self._reading() as connection:
-            rows = connection.execute(query.order_by(nodes.c.name, table.c.id))
-            newest = {(row.name, row.scope, row.suite): row for row in rows}
-        return tuple(_result(row) for row in newest.values())
+            rows = connection.execute(query.order_by(nodes.c.name, table.c.id)).all()
+        newest = {(row.name, row.scope, row.suite): row for row in rows}
+        return tuple(_result(row) for row in (rows if every else newest.values()))
 
     def _version_row(self, connection: sa.Connection, sku: str, number: int) -> Row:
         table = baseline_versions
