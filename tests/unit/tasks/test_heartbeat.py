@@ -27,12 +27,18 @@ def test_many_waits_of_a_run_beat_as_one() -> None:
     """Fifty nodes of one run cost one beat, and another run has its own."""
     beaten: list[str] = []
 
-    async def wait(run: str) -> None:
+    async def wait(run: str, over: asyncio.Event) -> None:
         async with heartbeat(run, every_seconds=3600.0, beat=beaten.append):
-            await asyncio.sleep(0.05)
+            await over.wait()
+
+    async def end(over: asyncio.Event) -> None:
+        while {"run-1", "run-2"} - set(beaten):
+            await asyncio.sleep(0.01)
+        over.set()
 
     async def all_of_them() -> None:
-        await asyncio.gather(*(wait("run-1") for _ in range(50)), wait("run-2"))
+        over = asyncio.Event()
+        await asyncio.gather(*(wait("run-1", over) for _ in range(50)), wait("run-2", over), end(over))
 
     asyncio.run(all_of_them())
     assert sorted(beaten) == ["run-1", "run-2"]
