@@ -62,12 +62,15 @@ class ManyNodes:
 class Bench:
     """Some nodes at burned_in, held by one run, on one fabric."""
 
-    def __init__(self, names: Sequence[str] = NAMES, **fabric: Any) -> None:
+    def __init__(self, names: Sequence[str] = NAMES, racks: int = 1, **fabric: Any) -> None:
         self.fabric = Fabric({name: f"boot-{name}" for name in names}, **fabric)
         self.machine = machine = Machine(healthy_inventory())
         clock = MachineClock(machine)
         self.ledger = MemoryLedger(library().lifecycle(), clock)
-        nodes = [replace(node_of(), name=name, serial=f"S-{name}", position=place) for place, name in enumerate(names)]
+        nodes = [
+            replace(node_of(), name=name, serial=f"S-{name}", position=place, rack=f"R{place % racks}")
+            for place, name in enumerate(names)
+        ]
         self.ledger.import_fleet(nodes)
         hours = timedelta(hours=4)
         self.leases = {
@@ -167,6 +170,18 @@ def test_a_rack_is_halved_until_the_culprit_stands_alone() -> None:
     assert one.fabric.tested[0] == NAMES
     assert done.facts["culprits"] == ["n6"]
     assert one.standing() == {"n6": "quarantined"}
+
+
+def test_the_fleet_is_one_group_across_racks_and_its_culprit_is_found() -> None:
+    """M3 begins with all nodes of both racks together; M2 keeps the racks apart."""
+    one = Bench(racks=2, slow={"n6": 300.0})
+    done = one.run("m3")
+    assert sorted(one.fabric.tested[0]) == list(NAMES)
+    assert done.facts["culprits"] == ["n6"]
+    assert one.standing() == {"n6": "quarantined"}
+    apart = Bench(racks=2)
+    apart.run("m2")
+    assert [len(group) for group in apart.fabric.tested] == [4, 4]
 
 
 def test_when_every_group_fails_nobody_is_blamed() -> None:
