@@ -23,6 +23,11 @@ _DEPLOYMENT = ("nvml library", "cuda main library", "permissions and os blocks",
 _TOOL_ERROR = re.compile(
     r"(Error: .*|.*Return: \(-\d+\).*|.*unable to (?:complete|establish|connect).*)", re.IGNORECASE
 )
+_HEAD = re.compile(
+    r"-----  Metadata  -|^\| (?:DCGM Version|Driver Version Detected|GPU Device IDs Detected) ", re.MULTILINE
+)
+_IDS = re.compile(r"^\| GPU Device IDs Detected\s+\|[^|\n]*\|[ ]*$(?:\n\|\s+\|[0-9a-f, ]+\|[ ]*$)*", re.MULTILINE)
+_WIDTH = 44  # the list of ids is cut or wrapped after 45 characters
 
 
 def read(text: str, sheet: Sheet) -> None:
@@ -103,8 +108,10 @@ def _completeness(report: DiagReport, expected: int | None, sheet: Sheet) -> Non
         sheet.note("document/duplicate", component, f"{test} has two results")
     for test in report.tests:
         gpus = {result.gpu for result in report.results if result.test == test and result.gpu is not None}
-        if gpus and expected and len(gpus) != expected:
-            sheet.note("row/missing", "node", f"{test} has results for {len(gpus)} of {expected} GPUs")
+        if gpus and len(gpus) != (expected or len(report.gpus)):
+            sheet.note(
+                "row/missing", "node", f"{test} has results for {len(gpus)} of {expected or len(report.gpus)} GPUs"
+            )
 
 
 def _skips(report: DiagReport, sheet: Sheet) -> None:
@@ -122,24 +129,35 @@ def _skips(report: DiagReport, sheet: Sheet) -> None:
 
 
 def _device_ids(text: str, sheet: Sheet) -> int | None:
-    found = re.search(r"^\| GPU Device IDs Detected\s+\|\s*(\S[^|]*?)\s*\|", text, re.MULTILINE)
+    """How many GPUs the table lists; None for a table that lists none (DCGM 3.0 and older) or a list that is cut."""
+    if re.search(r"^\| Diagnostic .*\n\+=+\+=+\+\s*\n\|-----  Deployment", text, re.MULTILINE) and not _HEAD.search(
+        text
+    ):
+        return None
     for label in ("DCGM Version", "Driver Version Detected"):
         if not re.search(rf"^\| {label}\s+\|\s*[\d.]+\s*\|", text, re.MULTILINE):
             sheet.note("row/missing", "file", f"the row {label} is missing")
+    found = _IDS.search(text)
     if found is None:
         sheet.note("row/missing", "file", "the list of device ids is missing")
         return None
-    ids = found[1].split(",")
+    _sections(text, sheet)
+    cells = re.findall(r"\|\s*([0-9a-f, ]*?)\s*\|$", found[0], re.MULTILINE)
+    ids = [identifier.strip() for identifier in "".join(f"{cell} " for cell in cells).replace(" ", "").split(",")]
+    full = len(cells[0]) >= _WIDTH if cells else False
     for index, identifier in enumerate(ids):
         sheet.text(f"gpu/{index}", "pci_device_id", identifier)
+    if full and not re.fullmatch(r"[0-9a-f]{4}", ids[-1]):
+        return None
     sheet.number("node", "gpus", len(ids), "count")
-    _sections(text, sheet)
-    if not all(re.fullmatch(r"[0-9a-f]{4}", identifier.strip()) for identifier in ids):
-        sheet.note("row/unreadable", "file", f"a device id is not four hex digits: {found[1]}")
-    return len(ids)
+    if not all(re.fullmatch(r"[0-9a-f]{4}", identifier) for identifier in ids):
+        sheet.note("row/unreadable", "file", f"a device id is not four hex digits: {','.join(ids)}")
+    return None if full else len(ids)
 
 
 def _sections(text: str, sheet: Sheet) -> None:
+    if "-----  " not in text and re.search(r"^\| EUD Test  ", text, re.MULTILINE):
+        return
     if "-----  Metadata  ---" not in text or "-----  Deployment  ---" not in text:
         sheet.note("row/missing", "file", "the head of a section is missing")
     if text.count("+---------------------------+------------------------------------------------+") < 2:

@@ -52,7 +52,7 @@ def summaries(document: Any, sheet: Sheet) -> None:
             if not sequence(test.get("results")):
                 sheet.note("row/missing", str(test.get("name")), f"{test.get('name')} has no result of any device")
     for label in ("version", "Driver Version Detected") if root else ():
-        if label not in mapping(mapping(document).get("metadata")):
+        if label not in {**mapping(document), **mapping(mapping(document).get("metadata"))}:
             sheet.note("row/missing", "file", f"{label} is missing")
 
 
@@ -64,6 +64,10 @@ def _test(test: dict[str, Any], sheet: Sheet) -> None:
         infos = result.get("info")
         for info in [infos] if isinstance(infos, str) else sequence(infos):
             _info(str(info), name, component, str(result.get("status", "")).lower() == "pass", sheet)
+        if str(result.get("status", "")).lower() == "pass":
+            for error in map(mapping, sequence(result.get("warnings"))):
+                if "error_id" in error:
+                    sheet.note("tool/passed-with-error", component, f"{name} passed and warns: {error.get('warning')}")
 
 
 def _info(info: str, test: str, component: str, passed: bool, sheet: Sheet) -> None:

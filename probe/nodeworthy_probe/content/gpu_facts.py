@@ -53,6 +53,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
                       "retired_pages.pending_blacklist"),
     "pages_single": ("retired_pages.multiple_single_bit_retirement.retired_count", "retired_pages.single_bit_ecc"),
     "pages_double": ("retired_pages.double_bit_retirement.retired_count", "retired_pages.double_bit_ecc"),
+    "ecc_mode": ("ecc_mode.current_ecc", "ecc_mode.current"),
+    "ecc_mode_pending": ("ecc_mode.pending_ecc", "ecc_mode.pending"),
     "sram_threshold": ("ecc_errors.aggregate.sram_threshold_exceeded",),
     "fabric_state": ("fabric.state",),
     "fabric_status": ("fabric.status",),
@@ -75,6 +77,7 @@ _YES = (("remap_pending", "hardware/remap-pending"), ("remap_failure", "hardware
         ("channel_repair", "hardware/repair-pending"), ("tpc_repair", "hardware/repair-pending"),
         ("unrepairable", "hardware/unrepairable-memory"))  # fmt: skip
 _SLOWDOWNS = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
+_ECC = re.compile(r"(?:^|\.)ecc_error(?:s|_count)\.")
 _FABRIC_GOOD = frozenset({"Healthy", "Full", "False", "No", "None", "N/A", "", "Not Supported"})
 _UNKNOWN = frozenset({"N/A", "", "[N/A]", "Not Supported", "None"})
 
@@ -156,6 +159,7 @@ def _gpu(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
     _units(component, gpu, sheet)
     _repair(component, gpu, sheet)
     _slowdowns(component, gpu, sheet)
+    _sync_boost(component, gpu, sheet)
     _ecc(component, gpu, sheet)
     _thermal(component, gpu, sheet)
     _state(component, gpu, sheet)
@@ -213,19 +217,33 @@ def _slowdowns(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
                 sheet.note(f"hardware/{slowdown.replace('_', '-')}", component, f"{slowdown} is active")
 
 
+def _sync_boost(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
+    """GPUs that are held to the slowest of a group: a setting, and a slower node than its GPUs are."""
+    for path, value in gpu.items():
+        if re.match(r"clocks_(?:event|throttle)_reasons\..*sync_boost$", path) and value == "Active":
+            sheet.note("config/sync-boost", component, "sync boost holds the clocks")
+
+
 def _ecc(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
     for path, value in gpu.items():
-        if not path.startswith("ecc_errors.") or not ("uncorrectable" in path or "double_bit" in path):
+        if not _ECC.search(path) or not ("uncorrectable" in path or "double_bit" in path):
             continue
         if value in _UNKNOWN or "deprecated" in value or _BROKEN.search(value):
             continue
-        period = "volatile" if ".volatile." in path else "aggregate"
-        count = sheet.number(component, f"ecc_{period}_{path.rsplit('.', 1)[-1]}", value, "count")
+        period = "volatile" if ".volatile" in path else "aggregate"
+        part = re.search(r"mig_device\[(\d+)\]", path)
+        place = f"{component}/mig/{part[1]}" if part else component
+        count = sheet.number(place, f"ecc_{period}_{path.rsplit('.', 1)[-1]}", value, "count")
         if count:
             code = "hardware/ecc-uncorrected" if period == "volatile" else "note/ecc-history"
             sheet.note(code, component, f"{path} is {value}")
     if not any(path.startswith("ecc_errors") for path in gpu):
         sheet.note("row/missing", component, "the ECC counters are missing")
+    current, pending = fact(gpu, "ecc_mode"), fact(gpu, "ecc_mode_pending")
+    if current == "Disabled":
+        sheet.note("row/missing", component, "errors are not counted: ECC is Disabled")
+    if pending is not None and current is not None and pending != current:
+        sheet.note("config/ecc-pending", component, f"ECC is {current} and will be {pending} after the next reset")
 
 
 def _thermal(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
@@ -248,7 +266,7 @@ def _state(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
         if state != "Completed" or status not in ("Success", None):
             sheet.note("hardware/fabric-state", component, f"the fabric is {state}, status {status}")
     for path, value in gpu.items():
-        health = path.partition("fabric.health.")[2]
+        health = path.removeprefix("fabric.").removeprefix("health.") if path.startswith("fabric.health") else ""
         if health and health != "partition_assigned" and value not in _FABRIC_GOOD:
             sheet.note("hardware/fabric-state", component, f"the fabric's {health} is {value}")
     if action not in (None, "None", "No Action"):

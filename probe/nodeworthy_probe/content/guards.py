@@ -15,7 +15,7 @@ _REPEATING = frozenset({"gpu-burn", "perftest", *_LOGS})
 _NOT_A_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?(?:nan|NaN|NAN|Infinity|[-+]inf)(?![A-Za-z_])")
 _NOISE = re.compile(
     r"^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ "
-    r"\S+:|(?:INFO|WARN|WARNING|DEBUG|NOTICE)\b|"
+    r"\S+:|(?:INFO|WARN|WARNING|DEBUG|NOTICE)\b(?!: infoROM)|"
     r"Forwarding from |Handling connection for |[EIW]\d{4} \d\d:)[^\n]*\n",
     re.MULTILINE,
 )

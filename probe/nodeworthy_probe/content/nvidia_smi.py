@@ -19,9 +19,9 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ("hardware/reset-required", r".*(?:GPU requires reset|Reset the GPU).*"),
     ("hardware/no-gpu", r"No devices were found.*"),
     ("config/driver-mismatch", r".*Driver/library version mismatch.*"),
-    ("tool/failed", r"(?:NVIDIA-SMI has failed because|Failed to initialize NVML(?!.*mismatch)|Segmentation "
-                    r"fault|.*command not "
-                    r"found).*"),
+    ("hardware/inforom", r"WARNING: infoROM is corrupted at gpu .*"),
+    ("tool/failed", r"(?:NVIDIA-SMI has failed because|NVIDIA-SMI couldn't find|Failed to initialize NVML(?!.*mismatch)"
+                    r"|Segmentation fault|.*command not found).*"),
 )  # fmt: skip
 
 

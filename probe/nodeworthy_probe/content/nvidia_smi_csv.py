@@ -16,7 +16,9 @@ from .documents import note_duplicates, note_gaps
 from .guards import torn_end
 from .sheet import Sheet
 
-_HEAD = re.compile(r"^(?=.*,)(?=.*\b(?:name|index|uuid|pci\.bus_id|gpu_uuid|gpu_bus_id)\b)[a-z_]+[\w. \[\]%,/]*$")
+_HEAD = re.compile(r"^(?=.*,)(?=.*\b(?:name|index|uuid|pci\.bus_id|gpu_uuid|gpu_bus_id|temperature\.gpu"
+                   r"|(?:ecc|remapped_rows|clocks_event_reasons|clocks_throttle_reasons|utilization|power)\.\w+)\b)"
+                   r"[a-z_]+[\w. \[\]%,/]*$")  # fmt: skip
 _UNITS = {"temperature": "C", "power": "W", "clocks": "MHz", "memory": "MiB", "utilization": "%"}
 _NAMES = {"index": "index", "name": "model", "gpu_name": "model", "uuid": "uuid", "gpu_uuid": "uuid",
           "serial": "serial", "gpu_serial": "serial", "pci.bus_id": "bus_id", "gpu_bus_id": "bus_id",

@@ -1,26 +1,25 @@
-"""The short forms: the table, chosen fields as CSV, nvlink -s and -e, topo -m, -L, and lspci's list of devices."""
+"""The short forms: the table, lspci's list of devices, and the way to chosen fields, links, lists and topology."""
 
 from __future__ import annotations
 
 import re
 
-from . import nvidia_smi_csv
+from . import nvidia_links, nvidia_smi_csv
 from .documents import note_duplicates, note_gaps, plain_lines
 from .guards import torn_end
 from .nvidia_topology import topology
 from .sheet import Sheet
 
-_LISTED = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)\s*$")
-_LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
-_LINK_ERRORS = re.compile(r"^\s+Link (\d+): ((?:\w+ )*(?:Errors|BER|Events)): (\S+)\s*$")
 _TABLE_HEAD = re.compile(r"\|\s*NVIDIA-SMI\s+(\S+)\s+(?:Driver|KMD) Version: (\S+)")
 _MIG_PART = re.compile(r"^\|\s+(?P<gpu>\d+)\s+\d+\s+\d+\s+\d+\s+\|.*/.*\|\s*\d+\s+(?P<ecc>\S+)\s+\|")
 _TABLE_FIRST = re.compile(r"^\|\s+(?P<gpu>\d+)\s+(?P<name>\S.*?)\s+(?P<persistence>On|"
-                          r"Off)\s+\|\s*(?P<bus>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)"
+                          r"Off|WDDM|TCC|MCDM)\s+\|\s*(?P<bus>[0-9A-Fa-f]+:[0-9A-Fa-f:.]+)"
                           r"\s+(?P<display>On|Off)\s*\|\s*(?P<ecc>\S+)\s*\|$")  # fmt: skip
 _TABLE_SECOND = re.compile(r"^\|\s*(?P<fan>\S+)\s+(?P<temperature>\S+)\s+(?P<state>P\d"
                            r"+|\S+)\s+(?P<power>\S+)\s*/\s*(?P<limit>\S+)"
-                           r"\s*\|\s*(?P<used>\S+)\s*/\s*(?P<total>\S+)\s*\|\s*(?P<busy>\S+)\s+\S+\s*\|$")  # fmt: skip
+                           r"\s*\|\s*(?P<used>\S+)\s*/\s*(?P<total>\S+)\s*\|\s*(?P<busy>\S+)\s+"
+                           r"(?:\S+|E\. Process)\s*\|$")  # fmt: skip
+_AFTER = re.compile(r"^WARNING: infoROM.*$", re.MULTILINE)
 _LSPCI = re.compile(r"^(?P<address>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?P<class>[^:]+?)(?: "
                     r"\[[0-9a-f]{4}\])?: "
                     r"(?P<name>.*?)(?: \(rev (?P<revision>[0-9a-f]{2})\))?(?: \(prog-if .*\))?$")  # fmt: skip
@@ -44,98 +43,6 @@ def read(text: str, sheet: Sheet) -> bool:
     return True
 
 
-def _list(lines: list[str], sheet: Sheet) -> None:
-    """``-L``: the GPUs and nothing else, as other tools list them too before they say more."""
-    _listed(lines, sheet)
-    for line in lines:
-        if line.strip() and not line.startswith((" ", "\t", "GPU ")):
-            sheet.note("row/unreadable", "file", f"a line is no part of a list of GPUs: {line[:80]}")
-
-
-def _listed(lines: list[str], sheet: Sheet) -> None:
-    gpus = [found for line in lines if (found := _LISTED.match(line))]
-    for gpu in gpus:
-        sheet.text(f"gpu/{gpu[1]}", "model", gpu[2])
-    note_duplicates(sheet, [gpu[3] for gpu in gpus], "the GPU")
-    note_duplicates(sheet, [gpu[1] for gpu in gpus], "GPU number")
-    note_gaps(sheet, [int(gpu[1][:4]) for gpu in gpus], "gpu")
-    sheet.number("node", "gpus", len(gpus), "count")
-    for line in lines:
-        own = _LISTED.match(line) or _LINK.match(line) or line.lstrip().startswith("MIG ")
-        if re.match(r"GPU |\s+\S", line) and not own:
-            sheet.note("row/unreadable", "file", line)
-
-
-def _nvlink_errors(lines: list[str], sheet: Sheet) -> None:
-    """``nvlink -e``: counters since the driver was loaded, so one that is not zero needs a second look."""
-    sheet.tool = "nvidia-smi nvlink -e"
-    _listed(lines, sheet)
-    gpu, seen = "", []
-    for line in lines:
-        if listed := _LISTED.match(line):
-            gpu = f"gpu/{listed[1]}"
-        elif (found := _LINK_ERRORS.match(line)) and gpu:
-            metric = "nvlink_" + found[2].lower().replace(" ", "_")
-            seen.append((gpu, found[1], metric))
-            count = sheet.number(gpu, metric, found[3], "count", parameters={"link": int(found[1][:4])})
-            if count:
-                sheet.note(
-                    "counter/nonzero", gpu, f"link {found[1]}: {found[2]} is {count:g}: a rise needs two samples"
-                )
-        elif line.strip():
-            sheet.note("row/unreadable", gpu or "file", f"a line cannot be read: {line[:80]}")
-    note_duplicates(sheet, [" ".join(key) for key in seen], "the counter")
-    gpus = sum(bool(_LISTED.match(line)) for line in lines)
-    if gpus == 1:
-        sheet.note("row/missing", "file", "one GPU with NVLinks and nothing that they could lead to")
-    expected = gpus * len({key[1] for key in seen}) * len({key[2] for key in seen})
-    if len(set(seen)) != expected or not seen:
-        sheet.note("row/missing", "file", f"{len(set(seen))} of {expected} counters are there")
-
-
-def _nvlink(lines: list[str], sheet: Sheet) -> None:
-    sheet.tool = "nvidia-smi nvlink"
-    _listed(lines, sheet)
-    links: dict[str, dict[int, str]] = {}
-    gpu = ""
-    for line in lines:
-        if listed := _LISTED.match(line):
-            gpu = f"gpu/{listed[1]}"
-            links.setdefault(gpu, {})
-        elif (link := _LINK.match(line)) and gpu:
-            if int(link[1][:4]) in links[gpu]:
-                sheet.note("document/duplicate", gpu, f"link {link[1]} is there twice")
-            links[gpu][int(link[1][:4])] = link[2]
-        elif re.match(r"\s+\S|GPU", line):
-            sheet.note("row/unreadable", gpu or "file", f"a line cannot be read: {line[:80]}")
-    most = max((len(own) for own in links.values()), default=0)
-    if len(links) == 1:
-        sheet.note("row/missing", "file", "one GPU with NVLinks and nothing that they could lead to")
-    for component, own in links.items():
-        _gpu_links(component, own, most, sheet)
-
-
-def _gpu_links(component: str, own: dict[int, str], most: int, sheet: Sheet) -> None:
-    note_gaps(sheet, own, f"{component}/link")
-    speeds = {}
-    for number, words in own.items():
-        found = re.fullmatch(r"([\d.]+) GB/s", words)
-        if found:
-            speeds[number] = float(found[1])
-        elif "inactive" in words.lower():
-            sheet.note("hardware/nvlink-down", component, f"link {number} is {words}")
-        else:
-            code = "value/unit" if re.match(r"[\d.]+ \S+$", words) else "value/not-a-number"
-            sheet.note(code, component, f"link {number} is {words or 'empty'}")
-    sheet.number(component, "nvlinks_up", len(speeds), "count")
-    if speeds:
-        sheet.number(component, "nvlink_speed", min(speeds.values()), "GB/s", statistic="min")
-    if len(own) < most:
-        sheet.note("row/missing", component, f"{len(own)} links where others have {most}")
-    if len(set(speeds.values())) > 1:
-        sheet.note("hardware/nvlink-slow", component, f"links differ in speed: {sorted(set(speeds.values()))} GB/s")
-
-
 def _table(text: str, lines: list[str], sheet: Sheet) -> None:
     head = _TABLE_HEAD.search(text)
     sheet.version = head[2] if head else None
@@ -155,7 +62,7 @@ def _table(text: str, lines: list[str], sheet: Sheet) -> None:
     note_duplicates(sheet, [f"gpu/{gpu}" for gpu in gpus], "the row of")
     note_gaps(sheet, gpus, "gpu")
     sheet.number("node", "gpus", len(gpus), "count")
-    if "Processes:" not in text or not text.rstrip().endswith("+") or not gpus:
+    if "Processes:" not in text or not _AFTER.sub("", text).rstrip().endswith("+") or not gpus:
         sheet.note("document/cut", "file", "the table does not end with its list of processes")
 
 
@@ -176,6 +83,8 @@ def _table_gpu(first: re.Match[str], second: re.Match[str] | None, line: str, pa
             sheet.note("hardware/driver-error", component, f"{metric}: ERR!")
         elif not (parts and name == "busy" and second[name] == "N/A"):
             sheet.quantity(component, metric, second[name], unit)
+    if "ERR!" in (second["fan"], second["state"]):
+        sheet.note("hardware/driver-error", component, line)
     if second["temperature"] == "0C":
         sheet.note("value/implausible", component, "0 C is no temperature of a GPU: a guest does not see it")
 
@@ -223,4 +132,4 @@ def _lspci_odd(lines: list[str], devices: list[re.Match[str]], sheet: Sheet) -> 
             sheet.note("row/unreadable", "file", f"a line cannot be read: {line[:80]}")
 
 
-_FORMS = ((_LINK_ERRORS, _nvlink_errors), (_LINK, _nvlink), (_LISTED, _list), (_LSPCI, _lspci))
+_FORMS = (*nvidia_links.FORMS, (_LSPCI, _lspci))

@@ -1,4 +1,4 @@
-"""The text of ``nvidia-smi -q``: indented sections, as names joined with dots."""
+"""The text of ``nvidia-smi -q``: indented sections, as names joined with dots; MIG devices are numbered."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def _line(line: str, sections: list[tuple[int, str]], gpu: dict[str, str], sheet
     depth = len(found[1])
     above = [(indent, name) for indent, name in sections if indent < depth]
     name = re.sub(r"[^a-z0-9]+", "_", found[2].lower()).strip("_")
+    if name == "mig_device" and field is None:
+        name += f"[{sum(path.startswith('mig_device[') and path.endswith('].index') for path in gpu)}]"
     path = ".".join([*(section for _, section in above), name])
     if field is None or name == "hw_slowdown":
         above.append((depth, name))

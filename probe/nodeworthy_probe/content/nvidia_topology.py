@@ -1,16 +1,20 @@
-"""``nvidia-smi topo -m``: which path joins each pair of devices.
+"""``nvidia-smi topo -m``: which path joins each pair of devices; ``topo -p2p``: which pairs may read each other.
 
 Among GPUs either every pair has NVLink or none has; the matrix must be square and say the same
-from both ends.
+from both ends. Access that a board or chipset does not support was not tested; access that was
+switched off is a setting.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from .sheet import Sheet
 
-_PATH = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")
+_PATH = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC|OK|CNS|GNS|TNS|NS|DR|U")
+_ACCESS = {"CNS": "test/skipped", "GNS": "test/skipped", "TNS": "test/skipped", "NS": "test/skipped",
+           "DR": "config/peer-access", "U": "row/unreadable"}  # fmt: skip
 
 
 def topology(lines: list[str], sheet: Sheet) -> None:
@@ -18,7 +22,7 @@ def topology(lines: list[str], sheet: Sheet) -> None:
     sheet.tool = "nvidia-smi topo"
     start = next((place for place, line in enumerate(lines) if re.match(r"^\s*GPU0\s", line) and "GPU0" in line), None)
     header = re.split(r"\t+|\s{2,}", lines[start].strip()) if start is not None else []
-    columns = [name for name in header if re.fullmatch(r"(?:GPU|NIC)\d+|mlx5_\w+|ib\w+|bnxt\S*", name)]
+    columns = list(takewhile(lambda name: " " not in name, header))
     rows: dict[str, list[str]] = {}
     for line in lines[(start or 0) + 1 :]:
         cells = line.split()
@@ -52,7 +56,20 @@ def _matrix(rows: dict[str, list[str]], columns: list[str], gpus: list[str], she
     for gpu in gpus:
         near = [other for other in columns if other not in gpus and cells.get((gpu, other)) == "PIX"]
         sheet.text(f"gpu/{gpu[3:]}", "nearest_nics", " ".join(near))
-    _links(cells, gpus, sheet)
+    if any(path == "OK" or path in _ACCESS for path in cells.values()):
+        _access(cells, sheet)
+    else:
+        _links(cells, gpus, sheet)
+
+
+def _access(cells: dict[tuple[str, str], str], sheet: Sheet) -> None:
+    sheet.tool = "nvidia-smi topo -p2p"
+    sheet.number("node", "peer_pairs", sum(path == "OK" for path in cells.values()) // 2, "count")
+    for (one, other), path in cells.items():
+        if path in _ACCESS and one < other:
+            sheet.note(_ACCESS[path], one, f"{one} has no access to {other}: {path}")
+        elif path not in ("X", "OK") and path not in _ACCESS:
+            sheet.note("row/unreadable", one, f"{one} to {other} is {path} among answers on access")
 
 
 def _mirrored(cells: dict[tuple[str, str], str], sheet: Sheet) -> None:

@@ -17,6 +17,7 @@ from .dcgm_catalogue import DiagError, DiagResult, Outcome, outcome_of
 from .json_document import find_document, mapping, sequence, whole
 
 _ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
+INTERNAL = re.compile(r"There was an internal error during the test", re.IGNORECASE)
 _GPU_IDS = re.compile(r"\d{1,4}(?:\s*,\s*\d{1,4})*")
 
 
@@ -164,7 +165,7 @@ def _read_summary(
     if not results:
         return [DiagResult(name, None, outcome, errors)]
     if outcome is Outcome.FAILED and Outcome.FAILED not in seen:
-        if errors:
+        if not all(INTERNAL.match(error.text) for error in errors):
             return [DiagResult(name, None, outcome, errors)]
         problems.append(f"{name}: the summary says Fail while every device passed")
     if outcome is Outcome.PASSED and Outcome.FAILED in seen:

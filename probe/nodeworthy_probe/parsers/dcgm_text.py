@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from nodeworthy_probe.parsers.dcgm import DiagReport
+from nodeworthy_probe.parsers.dcgm import INTERNAL, DiagReport
 from nodeworthy_probe.parsers.dcgm_catalogue import DiagError, DiagResult, Outcome, outcome_of
 
 _ROW = re.compile(r"^\| (?P<left>.{25}) \| (?P<right>.{46}) \|$")
@@ -20,6 +20,7 @@ _PER_GPU = re.compile(r"^GPU(?P<id>\d+): (?P<status>\w+)$")
 _NAMED_GPU = re.compile(r"\bGPU (\d+)\b")
 _WRAP_COLUMNS = 45  # dcgmi breaks texts there, in the middle of a word if need be
 _TEXTS = ("Error", "Warning", "Info")
+_METADATA = ("DCGM Version", "Driver Version Detected", "GPU Device IDs Detected", "EUD Test Version")
 _LINKS = re.compile(r"gpuId (\d+):\s*\n([ \tUDX_]*)")
 
 
@@ -29,6 +30,7 @@ class _Draft:
     metadata: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     texts: list[list[str]] = field(default_factory=list)  # test, kind, text so far
+    failed: list[str] = field(default_factory=list)  # tests whose first row says Fail
     section: str = ""
     test: str = "unnamed test"
     in_text: bool = False
@@ -46,6 +48,7 @@ def parse_table(text: str) -> DiagReport:
     borders = [place for place, line in enumerate(lines) if _BORDER.match(line)]
     if len(borders) < 2 or any(_ROW.match(line) for line in lines[borders[-1] :]):
         draft.problems.append("the table is cut")
+    _contradictions(draft)
     _attach_texts(draft)
     if not draft.results:
         draft.problems.append("the table holds no result")
@@ -66,7 +69,7 @@ def parse_links(text: str) -> dict[int, str]:
 def _read_row(left: str, right: str, draft: _Draft) -> None:
     if left == "Diagnostic":
         return
-    if draft.section == "Metadata":
+    if left in _METADATA or draft.section == "Metadata":
         draft.metadata[left] = right.strip()
     elif left in _TEXTS:
         draft.texts.append([draft.test, left, right[:_WRAP_COLUMNS]])
@@ -74,6 +77,8 @@ def _read_row(left: str, right: str, draft: _Draft) -> None:
     elif left:
         draft.test, draft.in_text = left, False
         _read_status(right.strip(), draft)
+        if any(result.test == left and result.outcome is Outcome.FAILED for result in draft.results):
+            draft.failed.append(left)
     elif _is_status(right.strip()):
         _read_status(right.strip(), draft)
         draft.in_text = False
@@ -102,6 +107,16 @@ def _read_status(cell: str, draft: _Draft) -> None:
     draft.results += [DiagResult(draft.test, int(gpu), outcome) for gpu in ids] or [
         DiagResult(draft.test, None, outcome)
     ]
+
+
+def _contradictions(draft: _Draft) -> None:
+    """A test that failed while each of its GPUs passed, and confesses no more than an error of its own."""
+    for test in draft.failed:
+        outcomes = {result.outcome for result in draft.results if result.test == test}
+        texts = [text for name, kind, text in draft.texts if name == test and kind != "Info"]
+        if Outcome.FAILED not in outcomes and all(INTERNAL.match(text) for text in texts):
+            draft.problems.append(f"{test}: the summary says Fail while every device passed")
+            draft.texts = [text for text in draft.texts if text[0] != test]
 
 
 def _attach_texts(draft: _Draft) -> None:
