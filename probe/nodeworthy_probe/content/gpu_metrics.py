@@ -81,13 +81,26 @@ def _meaning(gpu: str, one: Series, sheet: Sheet) -> None:
     slice_id = one.labels.get("GPU_I_ID")
     component = f"{gpu}/mig/{slice_id}" if slice_id is not None else gpu
     sheet.number(component, rule["metric"], one.value, rule["unit"], parameters={"series": one.name})
-    if rule.get("note") == "xid":
-        if one.value:
-            sheet.note(f"xid/{int(one.value)}", component, f"{one.name} is {one.value:g}")
-    elif "note" in rule and one.value > 0:
-        sheet.note(rule["note"], component, f"{one.name} is {one.value:g}")
-    elif "note_if_zero" in rule and one.value <= 0:
-        sheet.note(rule["note_if_zero"], component, f"{one.name} is {one.value:g}")
+    for code in _notes(rule, one):
+        sheet.note(code, component, f"{one.name}{_which(rule, one)} is {one.value:g}")
+
+
+def _which(rule: dict[str, Any], one: Series) -> str:
+    return f" of {one.labels.get(rule['label'])}" if "label" in rule else ""
+
+
+def _notes(rule: dict[str, Any], one: Series) -> list[str]:
+    """What the value is worth: a mask names each of its bits, a count may stand under the label of an event."""
+    if "bits" in rule:
+        return [str(code) for bit, code in rule["bits"].items() if int(one.value) & int(bit)]
+    if one.value <= 0:
+        return [str(rule["note_if_zero"])] if "note_if_zero" in rule else []
+    if "note" not in rule or ("values" in rule and one.value not in rule["values"]):
+        return []
+    if rule["note"] == "xid":
+        number = one.labels.get(rule["label"], "0") if "label" in rule else f"{int(one.value)}"
+        return [f"xid/{int(number)}"] if number.isdigit() and len(number) < 6 and int(number) else []
+    return [str(rule["note"])] if "among" not in rule or one.labels.get(rule["label"]) in rule["among"] else []
 
 
 def _lacking(names: dict[str, set[str]], sheet: Sheet) -> None:

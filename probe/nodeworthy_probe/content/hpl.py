@@ -10,10 +10,19 @@ import re
 
 from nodeworthy_probe.parsers.numbers import close
 
+from . import hpl_mxp
 from .sheet import Sheet
 
 TOOL = "hpl"
-_ROW = re.compile(r"^(W[RC]\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(?:\s+\(.*)?$", re.MULTILINE)
+_TABLE = re.compile(
+    r"^(?P<label>(?:\d{1,6}: ?|\[[\d,]{1,12}\]<std\w+>: ?)?[ \t]*)T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops", re.MULTILINE
+)
+_ERROR = re.compile(
+    r"^.*(?:HPL ERROR|CUD(?:A|ART) [Ee]rror|BAD TERMINATION OF ONE|a non-zero exit code).*$", re.MULTILINE
+)
+_ROW = re.compile(
+    r"^(?:HPL_AI\s+)?(W[RC]\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(?:\s+\(.*)?$", re.MULTILINE
+)
 _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|\S*=\s*(\S+) \.+ (PASSED|FAILED)\s*$", re.MULTILINE)
 _PARAMETERS = ("N", "NB", "P", "Q", "PMAP", "PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH", "SWAP", "ALIGN")
 _LIMIT = re.compile(r"scaled residuals are less than\s+([\d.]+)")
@@ -26,12 +35,20 @@ _COUNTS = (
 
 def read(text: str, sheet: Sheet) -> None:
     """Read rows, residuals and the closing counts."""
+    for line in dict.fromkeys(_ERROR.findall(text) if "Interrupt (signal 2)" not in text else ()):
+        sheet.note("tool/failed", "node", line.strip())
+    table = _TABLE.search(text)
+    if table and table["label"]:
+        text = "".join(line.removeprefix(table["label"]) for line in text.splitlines(keepends=True))
+    if hpl_mxp.is_mxp(text):
+        hpl_mxp.read(text, sheet)
+        return
     version = re.search(r"HPLinpack ([\d.]+)|HPL-NVIDIA ([\d.]+)", text)
     sheet.version = next(filter(None, version.groups()), None) if version else None
     rows = _ROW.findall(text)
     for row in rows:
         _row(row, sheet)
-    if not re.search(r"^T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops", text, re.MULTILINE):
+    if table is None:
         sheet.note("row/missing", "file", "the header of the results is missing: the unit is unknown")
     _around(text, sheet)
     residuals = _RESIDUAL.findall(text)
@@ -45,7 +62,8 @@ def read(text: str, sheet: Sheet) -> None:
 
 def _around(text: str, sheet: Sheet) -> None:
     """The parameters before the results and the progress among them."""
-    for name in _PARAMETERS:
+    told = "The following parameter values will be used" in text or re.search(r"^NB\s+:\s+\d", text, re.MULTILINE)
+    for name in _PARAMETERS if told else ():
         if not re.search(rf"^{name}\s+:\s+\S", text, re.MULTILINE):
             sheet.note("row/missing", "file", f"the parameter {name} is missing")
     for line in re.findall(r"^Column=.*$", text, re.MULTILINE):

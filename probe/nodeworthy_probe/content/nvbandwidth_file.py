@@ -12,7 +12,7 @@ import re
 
 from nodeworthy_probe.parsers import nvbandwidth
 from nodeworthy_probe.parsers.json_document import find_document, mapping, sequence
-from nodeworthy_probe.parsers.nvbandwidth import BandwidthReport, Testcase
+from nodeworthy_probe.parsers.nvbandwidth import CLOSING, BandwidthReport, Testcase
 
 from .documents import uneven
 from .sheet import Sheet
@@ -21,21 +21,26 @@ TOOL = "nvbandwidth"
 _NO_SUM = "there is no sum to check the matrix against"
 _DEVICE = re.compile(r"(?:^Device |\")(\d+): ((?:NVIDIA|AMD|Tesla)[^\"(\n]*)", re.MULTILINE)
 _HEAD = re.compile(r"^[ \t]*nvbandwidth Version: v?(\d+)\.(\d+)", re.MULTILINE)
-_CLOSING = "Performance can vary with software drivers, hardware clocks, and system topology."
 _CLOSED_SINCE = (0, 7)
 _ENDS = {"Error": "tool/failed", "Failed": "tool/failed", "Not Found": "test/skipped", "Running": "document/cut"}
+_WRONG = re.compile(r"^\W*Invalid value when checking the pattern.*$", re.MULTILINE)
+_ERROR = re.compile(r"^.*\bCUDA_ERROR_[A-Z_]+.*$|^ERROR\b.*$|^ASSERT in expression.*$", re.MULTILINE)
+_FAULTS = re.compile(r"CUDA_ERROR_(?:ECC|NVLINK)_UNCORRECTABLE|CUDA_ERROR_HARDWARE_STACK_ERROR")
+_WAIVING = re.compile(r"^Waiving (\S+?)\.?\s*$", re.MULTILINE)  # release 0.2; later ones say Waived
 
 
 def read(text: str, sheet: Sheet) -> None:
     """Read either form."""
     report = nvbandwidth.parse(text)
+    _said(text, sheet)
     sheet.version = report.version
     sheet.text("node", "driver", report.driver_version)
     for index, name in _DEVICE.findall(text):
         sheet.text(f"gpu/{index}", "model", name)
     if report.problem:
         code = "tool/failed" if "reports:" in report.problem else "document/cut"
-        sheet.note(code, "file", report.problem)
+        if code == "tool/failed" or not _WAIVING.search(text):
+            sheet.note(code, "file", report.problem)
     # Releases that print their version print sums too: without one such a file is cut.
     without_sums = report.version is None and all(case.total is None for case in report.testcases)
     names = [case.name for case in report.testcases]
@@ -46,8 +51,21 @@ def read(text: str, sheet: Sheet) -> None:
     _waived(report, sheet)
     _fields(text, sheet)
     closing = [head for head in _HEAD.findall(text) if tuple(map(int, head)) >= _CLOSED_SINCE]
-    if text.count(_CLOSING) < len(closing):
+    if text.count(CLOSING) < len(closing):
         sheet.note("document/cut", "file", "the remark that closes a run is missing")
+
+
+def _said(text: str, sheet: Sheet) -> None:
+    """What the tool says where a test broke: data that came back wrong, an error of CUDA's."""
+    if wrong := _WRONG.search(text):
+        sheet.note("correctness/wrong", "node", wrong[0].strip())
+    for line in dict.fromkeys(_ERROR.findall(text)):
+        sheet.note("hardware/cuda-error" if _FAULTS.search(line) else "tool/failed", "node", line.strip()[:300])
+    waived = _WAIVING.findall(text)
+    for name in waived:
+        sheet.note("test/skipped", name, f"{name} was waived")
+    if waived:
+        sheet.number("node", "waived_tests", len(waived), "count")
 
 
 def _fields(text: str, sheet: Sheet) -> None:
@@ -88,6 +106,10 @@ def _case(case: Testcase, without_sums: bool, sheet: Sheet) -> None:
         sheet.absent("node", case.name, case.unit or "GB/s")
         return
     _figures(case, sheet)
+    apart = [(row, column) for row, cells in enumerate(case.matrix) for column, cell in enumerate(cells)
+             if cell is None and row != column]  # fmt: skip
+    if apart and "device_to_device" in case.name:
+        sheet.note("row/missing", case.name, f"{case.name}: no figure for {apart[0]} and {len(apart) - 1} more pairs")
 
 
 def _hole(case: Testcase) -> str | None:

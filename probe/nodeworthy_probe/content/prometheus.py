@@ -10,9 +10,11 @@ from nodeworthy_probe.parsers.numbers import finite
 
 from .sheet import Sheet
 
-_SERIES = re.compile(r"^(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)(?:\{(?P<labels>.*)\})?[ \t]+(?P<value>\S+)(?:[ \t]+-?\d+)?$")
+_SERIES = re.compile(
+    r"^(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)(?:\{(?P<labels>.*)\})?[ \t]+(?P<value>\S+)(?:[ \t]+-?\d+(?:\.\d+)?)?$"
+)
 _LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
-_TYPE = re.compile(r"^# TYPE (\S+) (?:counter|gauge|histogram|summary|untyped)$")
+_TYPE = re.compile(r"^# TYPE (\S+) (?:counter|gauge|histogram|summary|untyped|unknown|info|stateset|gaugehistogram)$")
 _SUFFIXES = ("", "_total", "_bucket", "_count", "_sum")
 
 

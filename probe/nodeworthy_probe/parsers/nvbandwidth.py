@@ -19,6 +19,7 @@ _TEXT_PRECISION_GBPS = 0.0052  # cells and totals are printed with two decimals
 _RUNNING = re.compile(r"^Running (\S+?)\.?\s*$")
 _SUM = re.compile(r"^SUM (\S+) (\S+)\s*$")
 _DESCRIPTION = re.compile(r"^(?:mem\w+|Device to Device) .*\((GB/s|ns)\)\s*$")
+CLOSING = "Performance can vary with software drivers, hardware clocks, and system topology."  # from 0.7 on
 _ROW = re.compile(r"^\s*\d+(?:\s|$)")
 
 Matrix = tuple[tuple[float | None, ...], ...]
@@ -145,7 +146,7 @@ class _Block:
 
 def _parse_text(text: str) -> BandwidthReport:
     lines = text.split("\n")
-    cut = lines.pop() != ""
+    cut = lines.pop().rstrip() not in ("", CLOSING)
     blocks: list[_Block] = []
     for line in lines:
         if running := _RUNNING.match(line):

@@ -21,6 +21,7 @@ from tests.contract.content import (
     trap_cases_kernel,
     trap_cases_parts,
     trap_cases_tools,
+    trap_cases_suites,
 )
 from tests.contract.content.reading import judged
 from tests.contract.content.trap_cases import HEALTHY
@@ -36,6 +37,7 @@ CASES = (
     *trap_cases_tools.CASES,
     *trap_cases_parts.CASES,
     *trap_cases_gpu.CASES,
+    *trap_cases_suites.CASES,
 )
 
 
