@@ -20,8 +20,8 @@ from tests.contract.content import (
     trap_cases_host,
     trap_cases_kernel,
     trap_cases_parts,
-    trap_cases_tools,
     trap_cases_suites,
+    trap_cases_tools,
 )
 from tests.contract.content.reading import judged
 from tests.contract.content.trap_cases import HEALTHY
