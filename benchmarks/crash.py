@@ -16,6 +16,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -114,23 +117,26 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def crash(kills: int, seed: int, *, keep: bool = False) -> dict[str, Any]:
-    """Kill at least so many processes, over as many fleets as it takes, or until anything is wrong; return the sum.
+def crash(kills: int, seed: int, *, abreast: int = 1, keep: bool = False) -> dict[str, Any]:
+    """Kill at least so many processes, some fleets abreast, until it is enough or anything is wrong; return the sum.
 
-    With `keep` the sum so far is stored after each fleet: hours of kills are not lost with the last one.
+    With `keep` the sum so far is stored after each round: hours of kills are not lost with the last one.
     """
     results: list[dict[str, Any]] = []
-    while (done := sum(one["kills"] for one in results)) < kills:
-        began = time.monotonic()
-        results.append(one_fleet(min(KILLS_PER_FLEET, kills - done), seed + len(results)))
-        one = results[-1]
-        told = f"seed {one['seeds'][0]}: {one['kills']} kills, {sum(one['wrong'].values())} wrong"
-        if any(one["wrong"].values()):
-            sys.stderr.write(f"{told}: stopped\n")
-            break
-        sys.stderr.write(f"{told}, {time.monotonic() - began:.0f} s\n")
-        if keep:
-            store(merged(results), table(merged(results)))
+    with ProcessPoolExecutor(abreast, mp_context=get_context("spawn")) as hands:
+        while (done := sum(one["kills"] for one in results)) < kills:
+            began = time.monotonic()
+            share = min(KILLS_PER_FLEET, -(-(kills - done) // abreast))
+            first = seed + len(results)
+            for one in hands.map(partial(one_fleet, share), range(first, first + abreast)):
+                results.append(one)
+                told = f"seed {one['seeds'][0]}: {one['kills']} kills, {sum(one['wrong'].values())} wrong"
+                sys.stderr.write(f"{told}, {time.monotonic() - began:.0f} s\n")
+            if keep:
+                store(merged(results), table(merged(results)))
+            if any(any(one["wrong"].values()) for one in results):
+                sys.stderr.write("stopped\n")
+                break
     return merged(results)
 
 
@@ -139,8 +145,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks crash", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--abreast", type=int, default=1, help="fleets at the same time")
     parser.add_argument("--write", action="store_true", help="keep the dated result in benchmarks/results/")
     given = parser.parse_args(arguments)
-    result = crash(given.kills, given.seed, keep=given.write)
+    result = crash(given.kills, given.seed, abreast=given.abreast, keep=given.write)
     write(result, table(result), keep=given.write)
     return 1 if result["sentences"] else 0
