@@ -1,8 +1,9 @@
 """The one plugin of Nodeworthy: its pages inside the Airflow UI.
 
-In the scheduler it also imports what tasks import, and reads the files that they read. Airflow's LocalExecutor forks
-its workers from the scheduler, which loads plugins first; without this, every task would pay for it again: a pod task
-about a second of CPU, a judging task three. The DAG processor forks a process per file and look: half a second each.
+In the scheduler it also imports what tasks import, reads the files that they read, and compiles what they say to the
+ledger. Airflow's LocalExecutor forks its workers from the scheduler, which loads plugins first; without this, every
+task would pay for it again: a pod task about a second of CPU, a judging task three. The DAG processor forks a process
+per file and look: half a second each.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ USED_BY_DAGS = (
 )
 USED_BY_TASKS = (
     *USED_BY_DAGS,
+    "jinja2.ext",
+    "nodeworthy.adapters.library_in_force",
     "nodeworthy.adapters.bmc_redfish",
     "nodeworthy.adapters.cluster_kubernetes",
     "nodeworthy.adapters.evidence_objectstore",
@@ -31,9 +34,18 @@ USED_BY_TASKS = (
     "nodeworthy.adapters.library_yaml",
     "nodeworthy.procedures.admit",
     "nodeworthy.procedures.again",
+    "nodeworthy.procedures.ask",
+    "nodeworthy.procedures.boot_validation",
+    "nodeworthy.procedures.finish",
+    "nodeworthy.procedures.firmware",
     "nodeworthy.procedures.inspect",
+    "nodeworthy.procedures.lease_life",
     "nodeworthy.procedures.provision",
     "nodeworthy.procedures.receive",
+    "nodeworthy.procedures.test_plan",
+    "nodeworthy.tasks.check_containers",
+    "nodeworthy.tasks.pod_trigger",
+    "nodeworthy.tasks.privileges",
 )
 
 
@@ -49,6 +61,7 @@ def _preload(modules: tuple[str, ...]) -> None:
 if "scheduler" in sys.argv:
     _preload(USED_BY_TASKS)
     import_module("nodeworthy.adapters.judge_gx").load()
+    import_module("nodeworthy.tasks.rehearsal").rehearse()
 elif "dag-processor" in sys.argv:
     _preload(USED_BY_DAGS)
 

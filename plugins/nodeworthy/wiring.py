@@ -282,6 +282,15 @@ def read_ahead() -> None:
     _wired().files.read_all()
 
 
+def compile_statements() -> None:
+    """Compile what tasks say to the ledger, so that processes forked from this one need not. Connects to nothing."""
+    from nodeworthy.adapters.ledger_sql.ahead import compile_ahead
+
+    url = setting("LEDGER_URL", "")
+    if url:
+        compile_ahead(url, _wired().files.lifecycle())
+
+
 def _wired() -> Wiring:
     from nodeworthy.adapters.clock_system import SystemClock
 

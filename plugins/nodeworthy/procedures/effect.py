@@ -42,8 +42,13 @@ class Case:
 
     def newest(self, kind: str, step: str) -> Effect | None:
         """Return the newest effect of a kind that `step` wrote in this episode."""
-        found = [one for one in self.effects() if one.kind == kind and one.key.rsplit("/", 1)[0] == step]
-        return max(found, key=lambda effect: int(effect.key.rsplit("/", 1)[1]), default=None)
+        return self.newest_by_step(kind).get(step)
+
+    def newest_by_step(self, kind: str) -> Mapping[str, Effect]:
+        """Return the newest effect of a kind in this episode, by the step that wrote it."""
+        found = [one for one in self.effects() if one.kind == kind]
+        found.sort(key=lambda effect: int(effect.key.rsplit("/", 1)[1]))
+        return {one.key.rsplit("/", 1)[0]: one for one in found}
 
     def attempt(self, kind: str, step: str) -> str:
         """Return the key of the attempt that goes on: the newest one, or the next when that one ended badly."""

@@ -130,8 +130,9 @@ def _activate(case: Case, bmc: Bmc, pending: Sequence[FirmwareEntry], versions: 
 
 def _refuse_stuck(case: Case, pending: Sequence[FirmwareEntry], versions: Versions, *, after: str) -> None:
     """Settle what did not come to life as failed and refuse with every item."""
+    updates = case.newest_by_step(UPDATE)
     for entry in pending:
-        effect = case.newest(UPDATE, entry.id)
+        effect = updates.get(entry.id)
         if effect is not None:
             case.settle(effect, FAILED, {"version": versions[entry.id].version})
     items = "; ".join(f"{entry.id} still runs {versions[entry.id].version}, not {entry.target}" for entry in pending)
@@ -144,8 +145,9 @@ def _refuse_stuck(case: Case, pending: Sequence[FirmwareEntry], versions: Versio
 def _proven(case: Case, wanted: FirmwareSet, versions: Versions, plan_sha256: str) -> Done:
     """Every version is allowed: settle the effects by what is read now, and advance."""
     updated: list[str] = []
+    updates = case.newest_by_step(UPDATE)
     for entry in wanted.entries:
-        effect = case.newest(UPDATE, entry.id)
+        effect = updates.get(entry.id)
         if effect is not None:
             case.settle(effect, PROVEN, {"version": versions[entry.id].version})
             updated.append(_sentence(effect, versions[entry.id]))

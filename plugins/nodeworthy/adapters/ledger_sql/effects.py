@@ -76,10 +76,13 @@ class Effects(Absences):
     def effects(self, node: str, *, episode: int | None = None) -> tuple[Effect, ...]:
         """Return the effects of a node in the order in which they were intended."""
         table = schema.effects
+        query = sa.select(table).join(schema.nodes).where(schema.nodes.c.name == node)
+        query = query if episode is None else query.where(table.c.episode == episode)
         with self._reading() as connection:
-            query = sa.select(table).where(table.c.node == self._serial(connection, node))
-            query = query if episode is None else query.where(table.c.episode == episode)
-            return tuple(effect_of(row, node) for row in connection.execute(query.order_by(table.c.number)))
+            found = tuple(effect_of(row, node) for row in connection.execute(query.order_by(table.c.number)))
+            if not found:
+                self._serial(connection, node)  # refuses an unknown name
+            return found
 
     def nonce(self, lease: Lease, purpose: str) -> str:
         """Return the 256-bit hex nonce of (episode, purpose), minted once."""

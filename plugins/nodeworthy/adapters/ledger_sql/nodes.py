@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
@@ -20,7 +20,7 @@ from nodeworthy.lifecycle.fleet import BmcAddress, FleetNode
 from nodeworthy.lifecycle.records import Lease, NodeRecord, Placement
 
 _CHUNK: Final = 500
-"""Names per IN list: below SQLite's smallest limit of host parameters (999)."""
+"""Values per IN list: below SQLite's smallest limit of host parameters (999)."""
 
 
 class Nodes(Store):
@@ -57,12 +57,13 @@ class Nodes(Store):
                 "removed": [str(row.serial) for key, row in placed.items() if not _stays(row, wanted.get(key))],
                 "placed": [part.serial for key, part in wanted.items() if not _stays(placed.get(key), part)],
             }
-            for key, row in placed.items():
-                if not _stays(row, wanted.get(key)):
-                    self._remove(connection, row.placement)
-            for key, part in wanted.items():
-                if not _stays(placed.get(key), part):
-                    self._place(connection, node.serial, key, part)
+            gone = [row.placement for key, row in placed.items() if not _stays(row, wanted.get(key))]
+            self._remove(connection, schema.placements.c.id, gone)
+            self._place(
+                connection,
+                node.serial,
+                {key: part for key, part in wanted.items() if not _stays(placed.get(key), part)},
+            )
             self._audit(connection, node.serial, "inventory", {**changes, "evidence": asdict(reference)})
 
     def components(self, node: str) -> tuple[Placement, ...]:
@@ -102,25 +103,33 @@ class Nodes(Store):
             for key, value in changed.items():
                 yield f"{node.name} (serial {node.serial}): {key} changed from {getattr(present, key)} to {value}."
 
-    def _remove(self, connection: sa.Connection, placement: int) -> None:
-        table = schema.placements
-        connection.execute(sa.update(table).where(table.c.id == placement).values(removed_at=self._clock.now()))
+    def _remove(self, connection: sa.Connection, column: sa.Column[Any], values: Sequence[int]) -> None:
+        """End the open placements whose `column` is one of these values."""
+        table, now = schema.placements, self._clock.now()
+        for some in _chunks(values):
+            connection.execute(
+                sa.update(table).where(column.in_(some), table.c.removed_at.is_(None)).values(removed_at=now)
+            )
 
-    def _place(self, connection: sa.Connection, node: str, key: tuple[str, str], part: Component) -> None:
+    def _place(self, connection: sa.Connection, node: str, parts: Mapping[tuple[str, str], Component]) -> None:
+        """Give parts their place in a node, by kind and serial; what was elsewhere is there no longer.
+
+        In few statements whatever their number: a node has some seventy parts.
+        """
         table, now = schema.components, self._clock.now()
-        known = connection.scalar(sa.select(table.c.id).where(table.c.kind == key[0], table.c.serial == key[1]))
-        if known is None:
-            row = {"kind": key[0], "serial": key[1], "model": part.model, "first_seen": now}
-            known = connection.execute(sa.insert(table).values(**row).returning(table.c.id)).scalar_one()
-        elsewhere = schema.placements
-        connection.execute(
-            sa.update(elsewhere)
-            .where(elsewhere.c.component == known, elsewhere.c.removed_at.is_(None))
-            .values(removed_at=now)
-        )
-        connection.execute(
-            sa.insert(elsewhere).values(component=known, node=node, placed_at=now, **_seen(part)),
-        )
+        known = _known_components(connection, parts)
+        new = [
+            {"kind": kind, "serial": serial, "model": part.model, "first_seen": now}
+            for (kind, serial), part in parts.items()
+            if (kind, serial) not in known
+        ]
+        if new:
+            written = connection.execute(sa.insert(table).returning(table.c.kind, table.c.serial, table.c.id), new)
+            known |= {(row.kind, row.serial): row.id for row in written}
+        self._remove(connection, schema.placements.c.component, [known[key] for key in parts])
+        rows = [{"component": known[key], "node": node, "placed_at": now, **_seen(part)} for key, part in parts.items()]
+        if rows:
+            connection.execute(sa.insert(schema.placements), rows)
 
 
 def _refuse_duplicates(nodes: Sequence[FleetNode]) -> None:
@@ -150,9 +159,25 @@ def _values(node: FleetNode) -> dict[str, Any]:
 def _selection(names: Sequence[str]) -> Iterator[sa.ColumnElement[bool]]:
     if not names:
         yield sa.true()
-    unique = sorted(set(names))
-    for start in range(0, len(unique), _CHUNK):
-        yield schema.nodes.c.name.in_(unique[start : start + _CHUNK])
+    for some in _chunks(sorted(set(names))):
+        yield schema.nodes.c.name.in_(some)
+
+
+def _chunks(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Cut what stands in an IN list."""
+    for start in range(0, len(values), _CHUNK):
+        yield values[start : start + _CHUNK]
+
+
+def _known_components(connection: sa.Connection, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return the ids of the parts that the ledger has met, by kind and serial."""
+    table, found = schema.components, dict[tuple[str, str], int]()
+    for some in _chunks(sorted({serial for _, serial in wanted})):
+        for row in connection.execute(
+            sa.select(table.c.kind, table.c.serial, table.c.id).where(table.c.serial.in_(some))
+        ):
+            found[row.kind, row.serial] = row.id
+    return {key: number for key, number in found.items() if key in wanted}
 
 
 def _records() -> sa.Select[Any]:

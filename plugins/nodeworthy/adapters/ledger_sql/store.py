@@ -68,8 +68,21 @@ _TELL = Together(
 )
 
 
+_kept: dict[str, sa.Engine] = {}
+"""Engines that were made before they are needed, by their URL; none is connected, and each is taken once."""
+
+
+def keep(url: str, engine: sa.Engine) -> None:
+    """Keep an engine that was never connected for the next one that opens this URL, here or in a forked process."""
+    _kept[url] = engine
+
+
 def engine_of(url: str) -> sa.Engine:
     """Return an engine whose transactions behave as this module says, on SQLite and PostgreSQL."""
+    return _kept.pop(url, None) or _new_engine(url)
+
+
+def _new_engine(url: str) -> sa.Engine:
     address = sa.make_url(url)
     if address.get_backend_name() != "sqlite":
         waits = f"-c lock_timeout={BUSY_TIMEOUT_SECONDS * 1000}"
@@ -130,6 +143,11 @@ class Store:
         self._clock = clock
         self._lifecycle = lifecycle
         self._policies = policies
+
+    @property
+    def engine(self) -> sa.Engine:
+        """The way to the database, for what is not said by a method."""
+        return self._engine
 
     def close(self) -> None:
         """Close all connections."""
