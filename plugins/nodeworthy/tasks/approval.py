@@ -56,6 +56,7 @@ class NodeApproval(HITLOperator):
             params={REASON: Param("", type="string", title="Reason", description="Why.", source="task")},
             **for_a_node({**kwargs, "retries": TRIES}),
         )
+        self.do_xcom_push = False  # the answer that counts stands in our ledger
         self.node = node
         self.begins = begins
         """The milestone without which nothing is asked."""

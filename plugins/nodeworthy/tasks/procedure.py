@@ -33,6 +33,7 @@ class ProcedureOperator(BaseOperator):
         self, *, procedure: str, node: str, begins: str = "", episode_kind: str = "onboarding", **kwargs: Any
     ) -> None:
         super().__init__(**for_a_node(kwargs))
+        self.do_xcom_push = False  # its receipt stands in its log, and nobody reads it from Airflow
         self.procedure = procedure
         self.node = node
         self.begins = begins

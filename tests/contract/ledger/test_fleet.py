@@ -10,6 +10,7 @@ from nodeworthy.errors import Refused
 from nodeworthy.evidence.inventory import Component, ComponentKind, Inventory, Neighbour
 from nodeworthy.lifecycle.fleet import BmcAddress
 from nodeworthy.ports import Ledger
+from sqlalchemy import event
 
 from tests.contract.ledger.support import START, Bench, node, reference
 
@@ -149,3 +150,18 @@ def test_parts_without_serial_are_known_by_their_place(bench: Bench) -> None:
     parts = [Component(ComponentKind.DIMM, slot, "M", "") for slot in ("A1", "A2")]
     bench.ledger.record_inventory(lease, inventory(*parts), reference("i"))
     assert len(bench.ledger.components("n1")) == 2
+
+
+def test_many_parts_are_placed_in_as_few_statements_as_two(bench: Bench) -> None:
+    """Sixty parts cost the ledger no more statements than two, and each has its place."""
+    lease = bench.take()
+    said: list[str] = []
+    event.listen(bench.ledger.engine, "before_cursor_execute", lambda _c, _cursor, text, *_: said.append(text))
+    counts = []
+    for number in (2, 60):
+        said.clear()
+        parts = [gpu(f"{number}-{slot}", f"slot-{slot}") for slot in range(number)]
+        bench.ledger.record_inventory(lease, inventory(*parts), reference(f"i{number}"))
+        counts.append(len(said))
+    here = [p for p in bench.ledger.components("n1") if p.until is None]
+    assert (len(here), counts[1] - counts[0]) == (60, 1), "one more: those of before are ended"
