@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import DAG, Param, TriggerRule, chain, task_group
+from airflow.sdk.definitions.param import ParamsDict
 
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.path import Stage, onboarding_stages
@@ -101,7 +102,6 @@ def bring_up_dag() -> DAG:
         schedule=None,
         catchup=False,
         max_active_runs=4,
-        params=PARAMS,
         tags=["onboarding"],
         render_template_as_native_obj=False,
         default_args=RETRIES,
@@ -119,6 +119,8 @@ def bring_up_dag() -> DAG:
                 last = _judge(group_of_stages[-1], scope, wave)
                 group >> last
         last >> Gate(task_id="gate", wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
+    # Behind the tasks: each of them would copy the whole form, several times, in every process that parses this.
+    dag.params = ParamsDict(PARAMS)
     return dag
 
 
