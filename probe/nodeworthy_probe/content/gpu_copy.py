@@ -17,10 +17,15 @@ _LINE = re.compile(r"^((?:cpu|gpu(?:_all|\d+))_(?:to|and)_\w+)\s*(.*)$")
 _SHAPE = re.compile(r"(?P<from>cpu|gpu_all|gpu\d+)_(?P<verb>to|and)_(?P<to>cpu|gpu_all"
                     r"|gpu\d+)(?P<how>_write|_read)?_by_"
                     r"(?P<by>sm|dma)(?:_under_numa(?P<numa>\d+))?$")  # fmt: skip
+_WRONG = re.compile(r"^.*Memory check failed.*$", re.MULTILINE)
+_ERROR = re.compile(r"^\w+::\w+ .*error: \d+.*$", re.MULTILINE)
 
 
 def read(text: str, sheet: Sheet) -> None:
     """Read every figure, then look for holes in the grid."""
+    for code, pattern in (("correctness/wrong", _WRONG), ("tool/failed", _ERROR)):
+        for line in dict.fromkeys(pattern.findall(text)):
+            sheet.note(code, "node", line)
     names: list[str] = []
     for line in plain_lines(text):
         found = _LINE.match(line.strip())
