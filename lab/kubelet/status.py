@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from lab.kubelet.container import Run
@@ -83,9 +84,18 @@ def container_status(slot: Slot) -> Json:
         "started": slot.running,
         "restartCount": slot.restarts,
         "image": image,
-        "imageID": f"lab/{image}@sha256:0" if slot.run is not None else "",
+        "imageID": _image_id(image) if slot.run is not None else "",
         **({"containerID": slot.run.container_id} if slot.run is not None else {}),
     }
+
+
+def _image_id(image: str) -> str:
+    """The image by a digest, as containerd reports it; the lab has no layers, so its digest is its name's."""
+    return (
+        image
+        if "@sha256:" in image
+        else f"{image.rpartition(':')[0] or image}@sha256:{sha256(image.encode()).hexdigest()}"
+    )
 
 
 @dataclass(slots=True)

@@ -134,6 +134,12 @@ class ClusterKubernetes:
         except urllib3.exceptions.HTTPError as error:
             raise _silent(f"deleting Node {name}") from error
 
+    def images(self, pod: str) -> Mapping[str, str]:
+        """Read them from the pod's status (`imageID`, Kubernetes API 1.36 ContainerStatus)."""
+        found = self._get(f"reading pod {pod}", self._api.read_namespaced_pod, pod, self._namespace)
+        statuses = found["status"].get("containerStatuses", ()) if found is not None else ()
+        return {row["name"]: row["imageID"] for row in statuses if row.get("imageID")}
+
     def read_file(self, pod: str, container: str, path: str, *, limit_bytes: int) -> bytes:
         """Read one file of a running container by exec, as base64 so that no byte is changed on the way.
 
@@ -185,14 +191,18 @@ class ClusterKubernetes:
                 return tuple(found)
 
     def _read(self, name: str) -> Json | None:
+        return self._get(f"reading Node {name}", self._api.read_node, name)
+
+    def _get(self, what: str, call: Callable[..., Any], *names: str) -> Json | None:
+        """Read one object; None for one that is not there."""
         try:
-            response = self._api.read_node(name, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
+            response = call(*names, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
         except ApiException as error:
             if error.status == NOT_FOUND:
                 return None
-            raise _translated(error, f"reading Node {name}") from error
+            raise _translated(error, what) from error
         except urllib3.exceptions.HTTPError as error:
-            raise _silent(f"reading Node {name}") from error
+            raise _silent(what) from error
         document: Json = json.loads(response.data)
         return document
 

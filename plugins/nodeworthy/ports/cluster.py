@@ -59,5 +59,11 @@ class Cluster(Protocol):
     def delete_node(self, name: str, *, uid: str) -> None:
         """Delete the Node object with this uid; absent already is success. Idempotent."""
 
+    def images(self, pod: str) -> Mapping[str, str]:
+        """Return what each container of a pod runs, as the node's runtime names it: by digest where it knows one.
+
+        Empty for a pod that is gone.
+        """
+
     def read_file(self, pod: str, container: str, path: str, *, limit_bytes: int) -> bytes:
         """Read one file of a running container by exec. Raises Permanent beyond the limit."""

@@ -17,8 +17,8 @@ from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement
 from nodeworthy.lifecycle.fleet import FleetNode
-from nodeworthy.lifecycle.records import Answer, Lease
-from nodeworthy.ports import EvidencePage, Work
+from nodeworthy.lifecycle.records import Answer, Effect
+from nodeworthy.ports import EvidencePage, Ledger, Work
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.near_miss import told_limits
 from nodeworthy.qualification.plans import plan_document, with_tolerated_xids
@@ -54,19 +54,27 @@ class Dossier:
     page: EvidenceReference
 
 
-def context_document(node: FleetNode, answers: Sequence[Answer]) -> dict[str, Any]:
-    """Return where a node stands and who answered for what was done to it, at the moment of judging."""
+def plan_of(stored: StoredResult, ledger: Ledger) -> Effect | None:
+    """Return the plan that a result answers, as it was handed out; None without a record of it."""
+    nonce = stored.document.get("nonce")
+    plans = (one for one in ledger.effects(stored.node, episode=stored.episode) if one.kind == PLAN)
+    return next((one for one in plans if one.detail.get("plan", {}).get("nonce") == nonce), None)
+
+
+def context_document(node: FleetNode, answers: Sequence[Answer], asked: Effect | None) -> dict[str, Any]:
+    """Return where a node stands, what its pod ran, and who answered for what was done to it, as it is judged."""
     places = ("pool", "rack", "position", "batch", "tenant", "fabric_domain")
     return {
         "schema": CONTEXT_SCHEMA,
         "placement": {name: getattr(node, name) for name in places},
+        "images": {} if asked is None else dict(asked.proof.get("images", {})),
         "approvals": [asdict(answer) for answer in answers],
     }
 
 
-def write_dossier(judged: Judged, lease: Lease, work: Work, page: EvidencePage) -> Dossier:
+def write_dossier(judged: Judged, work: Work, page: EvidencePage) -> Dossier:
     """Store all files of a dossier and return their manifest. Re-entrant: the same judgement gives the same bytes."""
-    contents = _contents(judged, lease, work)
+    contents = _contents(judged, work)
     hashes = {name: sha256_hex(content) for name, content in sorted(contents.items())}
     hashes["bundle.tar.gz"] = judged.stored.bundle.sha256
     verdict = verdict_document(judged.stored, judged.judgement, judged.basis, hashes)
@@ -88,10 +96,10 @@ def write_dossier(judged: Judged, lease: Lease, work: Work, page: EvidencePage) 
     return Dossier(manifest, files[PAGE])
 
 
-def _contents(judged: Judged, lease: Lease, work: Work) -> dict[str, bytes]:
+def _contents(judged: Judged, work: Work) -> dict[str, bytes]:
     basis = judged.basis
     contents = {
-        "plan.json": _plan(judged, lease, work),
+        "plan.json": _plan(judged, work),
         "result.json": canonical_json(without_nan(dict(judged.stored.document))),
         "validation.json": canonical_json(dict(judged.validation)),
         "suite.json": canonical_json(suite_to_document(basis.suite)),
@@ -108,13 +116,11 @@ def _contents(judged: Judged, lease: Lease, work: Work) -> dict[str, bytes]:
     return contents
 
 
-def _plan(judged: Judged, lease: Lease, work: Work) -> bytes:
+def _plan(judged: Judged, work: Work) -> bytes:
     """Return the plan as it was handed out, byte for byte; without a record of it, as it must have been."""
-    nonce = judged.stored.document.get("nonce")
-    for effect in work.ledger.effects(judged.stored.node, episode=lease.episode):
-        plan = effect.detail.get("plan") if effect.kind == PLAN else None
-        if plan is not None and plan["nonce"] == nonce:
-            return json.dumps(plan).encode()
+    asked = plan_of(judged.stored, work.ledger)
+    if asked is not None:
+        return json.dumps(asked.detail["plan"]).encode()
     (record,) = work.ledger.nodes([judged.stored.node])
     plan = plan_document(
         with_tolerated_xids(judged.basis.suite, work.library.tolerated_xids(record.node.pool)),
@@ -124,6 +130,6 @@ def _plan(judged: Judged, lease: Lease, work: Work) -> bytes:
         node=judged.stored.node,
         serial=judged.basis.serial,
         episode=judged.stored.episode,
-        nonce=str(nonce),
+        nonce=str(judged.stored.document.get("nonce")),
     )
     return json.dumps(plan).encode()

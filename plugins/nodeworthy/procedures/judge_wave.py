@@ -22,7 +22,7 @@ from nodeworthy.lifecycle.rows import Transition
 from nodeworthy.ports import EvidencePage, Judge, JudgingBatch, Signer, Work
 from nodeworthy.procedures import attest as attestation
 from nodeworthy.procedures.certify import certify
-from nodeworthy.procedures.dossier import Dossier, Judged, context_document, write_dossier
+from nodeworthy.procedures.dossier import Dossier, Judged, context_document, plan_of, write_dossier
 from nodeworthy.procedures.isolate import isolate
 from nodeworthy.procedures.progress import begin, record_of
 from nodeworthy.procedures.segments import PLAN, home, stands_to_be_tested
@@ -209,18 +209,19 @@ class Wave:
             judgement, quote = self._attested(stored, judgement, lease)
         judgement = replace(judgement, sentence=judgement.sentence + said_off(stored.switched_off))
         basis = self._basis(stored, node)
-        context = context_document(node, work.ledger.answers(node.name, lease.episode))
+        answers = work.ledger.answers(node.name, lease.episode)
+        context = context_document(node, answers, plan_of(stored, work.ledger))
         judged = Judged(stored, judgement, basis, part_of(validation, stored.node, stored.segment), quote, context)
-        return judged, write_dossier(judged, lease, work, self.judging.page)
+        return judged, write_dossier(judged, work, self.judging.page)
 
     def _as_asked(self, stored: StoredResult) -> StoredResult:
         """Return a result with what its plan left out by the pool's policy: that is not missing."""
-        nonce = stored.document.get("nonce")
-        for effect in self.work.ledger.effects(stored.node, episode=stored.episode):
-            plan = effect.detail.get("plan") if effect.kind == PLAN else None
-            if plan is not None and plan["nonce"] == nonce:
-                return replace(stored, switched_off=tuple(plan.get("switched_off", ())))
-        return stored
+        asked = plan_of(stored, self.work.ledger)
+        return (
+            stored
+            if asked is None
+            else replace(stored, switched_off=tuple(asked.detail["plan"].get("switched_off", ())))
+        )
 
     def _attested(
         self, stored: StoredResult, judgement: Judgement, lease: Lease

@@ -57,7 +57,7 @@ def take_in(case: Case, asked: Effect | None, scope: Scope, pod: str, *, judged_
     if judged_later:
         result = StoredResult(node.name, lease.episode, scope, suite, reference, document, judged=False)
         work.ledger.record_result(lease, result)
-    case.settle(asked, PROVEN, {"pod": pod, "bundle": digest})
+    case.settle(asked, PROVEN, {"pod": pod, "bundle": digest, "images": dict(work.cluster.images(pod))})
     return _summary(case, document, reference.path, digest)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,17 @@ def test_deletion_is_by_uid(cluster: ClusterKubernetes, scratch: str) -> None:
     cluster.delete_node(scratch, uid=node.uid)
     assert cluster.node(scratch) is None
     cluster.delete_node(scratch, uid=node.uid)
+
+
+def test_a_pods_images_are_told_by_digest(cluster: ClusterKubernetes, core: Any, namespace: str) -> None:
+    """Each container's image as its runtime names it; a pod that is not there has none."""
+    core.create_namespaced_pod(namespace, sleeper("holder", "sleep 60"))
+    wait_for(lambda: core.read_namespaced_pod("holder", namespace).status.phase == "Running")
+    container = core.read_namespaced_pod("holder", namespace).spec.containers[0].name
+    (image,) = cluster.images("holder").items()
+    assert image[0] == container
+    assert re.search(r"sha256:[0-9a-f]{64}$", image[1])
+    assert cluster.images("no-such-pod") == {}
 
 
 def test_a_file_comes_out_of_a_pod_byte_for_byte(cluster: ClusterKubernetes, core: Any, namespace: str) -> None:
