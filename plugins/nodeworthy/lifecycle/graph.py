@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from nodeworthy.evidence.verdicts import Scope
-from nodeworthy.lifecycle.guards import GUARDS, SCOPES_REQUIRED
+from nodeworthy.lifecycle.guards import APPROVING, GUARDS, SCOPES_REQUIRED
 from nodeworthy.lifecycle.rows import CERTIFICATE, STAY, TELL_OPERATOR, Milestone, Transition
 
 Milestones = Sequence[Milestone]
@@ -95,11 +95,18 @@ def deadlines_have_a_rule(milestones: Milestones, transitions: Transitions) -> I
             yield f"Transition `{edge.row}` follows an interruption and has guards: a lost boot is a fact, remove them."
 
 
-def risky_rows_name_their_approval(_milestones: Milestones, transitions: Transitions) -> Iterator[str]:
-    """High and final risk need a named approval."""
+def risky_rows_need_their_approval(_milestones: Milestones, transitions: Transitions) -> Iterator[str]:
+    """High and final risk need a named approval, and a guard that lets nobody past without it."""
     for row in transitions:
-        if row.risk.needs_approval and not row.approval:
+        if not row.risk.needs_approval:
+            continue
+        if not row.approval:
             yield f"Transition `{row.row}` has the risk `{row.risk}` and names no approval: say which it needs."
+        if not APPROVING & set(row.guards):
+            yield (
+                f"Transition `{row.row}` has the risk `{row.risk}` and no guard that asks for its approval: add "
+                f"{' or '.join(sorted(APPROVING))}."
+            )
 
 
 def grants_are_guarded(_milestones: Milestones, transitions: Transitions) -> Iterator[str]:
@@ -159,7 +166,7 @@ CHECKS: tuple[Check, ...] = (
     all_are_reachable,
     all_can_be_left,
     deadlines_have_a_rule,
-    risky_rows_name_their_approval,
+    risky_rows_need_their_approval,
     grants_are_guarded,
     taints_match_schedulability,
     service_needs_both_scopes,

@@ -110,6 +110,12 @@ def plan_approved(facts: Facts, row: Transition) -> Refusal | None:
     return None
 
 
+def action_approved(facts: Facts, row: Transition) -> Refusal | None:
+    """As `plan_approved`, unless the pool's policy runs this class of action by itself."""
+    alone = facts.policy is not None and all(facts.policy.mode(action) is Mode.AUTO for action in _actions(row))
+    return None if alone else plan_approved(facts, row)
+
+
 def policy_allows(facts: Facts, row: Transition) -> Refusal | None:
     """The pool's policy does more than observe this class of action."""
     if facts.absence is not None:
@@ -185,12 +191,16 @@ GUARDS: Final[Mapping[str, Guard]] = {
         automation_allowed,
         admission_allowed,
         plan_approved,
+        action_approved,
         policy_allows,
         brake_released,
         window_open,
         within_budget,
     )
 }
+
+APPROVING: Final = frozenset(guard.__name__ for guard in (plan_approved, action_approved))
+"""Guards that let nobody past without an answer."""
 
 SCOPES_REQUIRED: Final[Mapping[str, Scope]] = {
     hardware_qualified.__name__: Scope.HARDWARE,

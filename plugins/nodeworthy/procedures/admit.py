@@ -31,12 +31,12 @@ def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
     case = Case(lease, node, work, work.library.sku(node.sku))
     done = begin(EVENT, node, work)
     if done is None:
-        _allowed(case)
+        plan = _allowed(case)
         seen = _same_boot(case)
         _offers_what_it_has(case, seen)
         effect = case.intend(ADMISSION, f"{EVENT}/1", {"boot_id": seen.boot_id, "uid": seen.uid})
         work.say(f"Admitting {node.name} (effect {effect.id}): boot id {seen.boot_id}, image {seen.image}.")
-        work.ledger.advance(lease, EVENT, {"boot_id": seen.boot_id})
+        work.ledger.advance(lease, EVENT, {"boot_id": seen.boot_id, "plan_sha256": plan})
     admitted = _project(case)
     newest = case.newest(ADMISSION, EVENT)
     if newest is not None:
@@ -82,7 +82,8 @@ def admission(lease: Lease, node: FleetNode, work: Work) -> Question:
     )
 
 
-def _allowed(case: Case) -> None:
+def _allowed(case: Case) -> str:
+    """Return the hash of the admission that was answered for, or that policy runs by itself."""
     node, work = case.node, case.work
     question = admission(case.lease, node, work)
     if work.library.policy(node.pool)["actions"][EVENT] == OBSERVE:
@@ -93,6 +94,7 @@ def _allowed(case: Case) -> None:
         )
     if question.needs_approval:
         require_answer(Asking(case.lease, node, work, question))
+    return question.plan_sha256
 
 
 def _same_boot(case: Case) -> ClusterNode:

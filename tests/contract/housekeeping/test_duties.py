@@ -171,7 +171,7 @@ def test_a_question_to_a_person_keeps_no_isolation_waiting(keeper: Keeper) -> No
     """A suspect is isolated at its deadline though somebody is asked about it, and the question is void by that."""
     lease = keeper.bench.take()
     keeper.bench.bring(lease, "standby")
-    keeper.bench.ledger.advance(lease, "admit", {})
+    keeper.bench.admit(lease)
     keeper.bench.ledger.advance(lease, "suspect", {"reason": "Xid 79"})
     keeper.bench.ledger.ask(lease, replace(request(lease), expires_at=keeper.bench.clock.now() + timedelta(days=1)))
     keeper.pass_(hours=4)

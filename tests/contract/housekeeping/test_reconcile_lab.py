@@ -60,7 +60,7 @@ class Rack:
         if milestone != "provisioned":
             bench.bring(lease, "standby")
         if milestone == "in_service":
-            bench.ledger.advance(lease, "admit", {"boot_id": "boot-1"})
+            bench.admit(lease, {"boot_id": "boot-1"})
         bench.ledger.release(lease, close=True)
         reconcile(self.house())
 

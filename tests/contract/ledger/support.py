@@ -16,6 +16,7 @@ from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.lifecycle.fleet import BmcAddress, FleetNode
+from nodeworthy.lifecycle.machine import Moved
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.lifecycle.table import Lifecycle
 
@@ -117,7 +118,7 @@ class Bench:
 
     def bring(self, lease: Lease, to: str) -> None:
         """Bring a declared node to a milestone of onboarding, as bring-up does."""
-        self.ledger.record_approval(lease, plan_sha256="p" * 64, who="policy", answer="approve", why="lab")
+        self.approve(lease)
         for event, facts in ONBOARDING:
             if self.milestone(lease.node) == to:
                 return
@@ -126,6 +127,15 @@ class Bench:
             if event == "enter_standby":
                 self.ledger.record_certificate(lease, reference("certificate"), self.clock.now() + timedelta(days=30))
             self.ledger.advance(lease, event, facts)
+
+    def approve(self, lease: Lease) -> None:
+        """Answer for the plan of an episode, as policy or a person does."""
+        self.ledger.record_approval(lease, plan_sha256="p" * 64, who="policy", answer="approve", why="lab")
+
+    def admit(self, lease: Lease, facts: Mapping[str, Any] | None = None) -> Moved:
+        """Let a spare into service, which is answered for."""
+        self.approve(lease)
+        return self.ledger.advance(lease, "admit", facts or {})
 
     def milestone(self, name: str = "n1") -> str:
         """Return where a node stands."""

@@ -60,7 +60,7 @@ def test_a_restored_ledger_repeats_no_number_and_keeps_isolation(bench: Bench, e
     lived(bench)
     serving = bench.take("n3", run="run-3")
     bench.bring(serving, "standby")
-    bench.ledger.advance(serving, "admit", {"boot_id": "b2"})
+    bench.admit(serving, {"boot_id": "b2"})
     for one in bench.ledger.standings():
         bench.ledger.delivered({one.name: one.revision})
     back_up(bench.url, tmp_path / "backup", portable=True)

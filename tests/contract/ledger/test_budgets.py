@@ -35,7 +35,7 @@ def serving(bench: Bench, *names: str, **more: Any) -> Mapping[str, Lease]:
     leases = {name: bench.take(name) for name in names}
     for lease in leases.values():
         bench.bring(lease, "standby")
-        bench.ledger.advance(lease, "admit", {})
+        bench.admit(lease)
     return leases
 
 
@@ -134,6 +134,7 @@ def test_only_proof_or_service_ends_an_absence(bench: Bench) -> None:
         ledger.return_absence(lease, {"ready": True})
     ledger.advance(lease, "end_maintenance", {})
     assert [one.why for one in ledger.absences()] == ["maintenance"]
+    bench.approve(lease)
     ledger.advance(lease, "admit", {})
     assert ledger.absences() == ()
     ended = [row["detail"] for row in ledger.history("n1") if row["action"] == "absence ended"]
@@ -150,6 +151,7 @@ def test_a_replacement_makes_room_once(bench: Bench) -> None:
     with pytest.raises(Refused, match="n3 is declared and replaces nobody"):
         ledger.replace_absence("n1", by="n3", who="ada")
     bench.bring(spare, "standby")
+    bench.approve(spare)
     ledger.advance(spare, "admit", {})
     ledger.replace_absence("n1", by="n3", who="ada")
     assert [one.node for one in ledger.absences()] == ["n2"]

@@ -142,6 +142,7 @@ def test_unknown_words_are_refused(bench: Bench) -> None:
 def test_a_retired_node_gets_no_episode(bench: Bench) -> None:
     """No work is done on a node at its end."""
     lease = bench.take()
+    bench.approve(lease)
     bench.ledger.advance(lease, "retire", {"reason": "sold"})
     bench.ledger.release(lease, close=True, reason="")
     with pytest.raises(Refused, match="n1 is retired"):

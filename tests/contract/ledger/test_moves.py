@@ -32,7 +32,7 @@ def test_the_whole_path_leads_to_standby_and_service(bench: Bench) -> None:
     lease = bench.take()
     bench.bring(lease, "standby")
     assert bench.milestone() == "standby"
-    assert bench.ledger.advance(lease, "admit", {}) == Moved("standby", "in_service", "admit")
+    assert bench.admit(lease) == Moved("standby", "in_service", "admit")
 
 
 def test_what_is_done_writes_nothing(bench: Bench) -> None:
@@ -95,7 +95,7 @@ def test_admission_needs_everything_in_force(bench: Bench, gone: str) -> None:
     else:
         bench.ledger.void_qualifications(lease, Scope(gone), "part was changed")
     with pytest.raises(Refused, match="`admit` needs a"):
-        bench.ledger.advance(lease, "admit", {})
+        bench.admit(lease)
     assert bench.milestone() == "standby"
 
 
@@ -105,9 +105,9 @@ def test_an_admission_hold_stops_admission_alone(bench: Bench) -> None:
     bench.ledger.hold(Hold("n1", "ada", "cabling work", None, "admission"))
     bench.bring(lease, "standby")
     with pytest.raises(Refused, match="held by ada until it is released: cabling work"):
-        bench.ledger.advance(lease, "admit", {})
+        bench.admit(lease)
     bench.ledger.release_hold("n1", who="ada")
-    assert bench.ledger.advance(lease, "admit", {}).to == "in_service"
+    assert bench.admit(lease).to == "in_service"
 
 
 def test_firmware_needs_the_approved_plan(bench: Bench) -> None:
@@ -137,6 +137,7 @@ def test_rma_revokes_the_certificate(bench: Bench) -> None:
     lease = bench.take()
     bench.bring(lease, "standby")
     bench.ledger.advance(lease, "quarantine", {"reason": "Xid 79"})
+    bench.approve(lease)
     bench.ledger.advance(lease, "flag_for_rma", {"reason": "board"})
     assert bench.ledger.certificate("n1") is None
 

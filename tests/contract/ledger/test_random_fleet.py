@@ -72,7 +72,7 @@ def template() -> Path:
         lease = bench.take(name, run="setup")
         bench.bring(lease, "standby")
         if name in SERVING:
-            bench.ledger.advance(lease, "admit", {})
+            bench.admit(lease)
         bench.ledger.release(lease, close=True, reason="")
     bench.ledger.close()
     return path

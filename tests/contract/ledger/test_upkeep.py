@@ -27,7 +27,7 @@ def in_service(bench: Bench) -> None:
     """Bring n1 into service and close its episode."""
     lease = bench.take()
     bench.bring(lease, "standby")
-    bench.ledger.advance(lease, "admit", {"boot_id": "b2"})
+    bench.admit(lease, {"boot_id": "b2"})
     bench.ledger.release(lease, close=True)
 
 
@@ -285,6 +285,7 @@ def test_an_episode_that_sent_a_node_to_its_vendor_is_an_rma(bench: Bench) -> No
     bench.ledger.record_judgement(lease, judgement(lease, Scope.HARDWARE, Verdict.FAIL), None)
     bench.ledger.advance(lease, "quarantine", {"reason": "slow"})
     bench.ledger.record_approval(lease, plan_sha256="r", who="ada", answer="approve", why="broken")
+    bench.approve(lease)
     bench.ledger.advance(lease, "flag_for_rma", {"reason": "broken"})
     bench.ledger.release(lease, close=True, reason="sent")
     bench.clock.pass_(timedelta(days=2))

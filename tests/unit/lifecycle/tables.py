@@ -41,7 +41,7 @@ def edge(from_: str | list[str], event: str, to: str, **more: Any) -> Document:
 
 def small() -> Document:
     """Return fresh -test-> tested -image-> ready -admit-> serving, with a way into and out of trouble."""
-    both = ["hardware_qualified", "platform_qualified"]
+    both = ["action_approved", "hardware_qualified", "platform_qualified"]
     return {
         "schema": "nodeworthy.lifecycle/1",
         "name": "small",
@@ -61,7 +61,7 @@ def small() -> Document:
             edge("tested", "interrupt", "fresh", voids=["hardware", "platform"]),
             edge(["ready", "serving"], "fail", "broken", proof=["reason"], voids=["hardware"]),
             edge("broken", "retest", "fresh", voids=["hardware", "platform"]),
-            edge("broken", "retire", "gone", risk="final", approval="retire"),
+            edge("broken", "retire", "gone", risk="final", approval="retire", guards=["plan_approved"]),
         ],
     }
 

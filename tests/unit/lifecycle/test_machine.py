@@ -6,13 +6,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from nodeworthy.adapters.library_yaml import YamlLibrary
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal, advance
+from nodeworthy.lifecycle.policy import Policy
 from nodeworthy.lifecycle.records import Answer, Hold
 from nodeworthy.lifecycle.table import Lifecycle
 
+from tests.unit.lifecycle.tables import SHIPPED as TABLE
 from tests.unit.lifecycle.tables import shipped
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
@@ -27,7 +30,8 @@ def qualified(scope: Scope, expires_at: datetime = LATER) -> Qualification:
 
 
 BOTH = (qualified(Scope.HARDWARE), qualified(Scope.PLATFORM))
-PROVEN = Facts(now=NOW, qualifications=BOTH, certificate_expires=LATER)
+APPROVED = (Answer("p" * 64, "ada", "approve", "the customer waits"),)
+PROVEN = Facts(now=NOW, qualifications=BOTH, certificate_expires=LATER, answers=APPROVED)
 
 
 def held(scope: str, until: datetime | None = None) -> tuple[Hold, ...]:
@@ -57,6 +61,15 @@ def test_a_proven_spare_is_admitted() -> None:
             "needs a hardware qualification and there is none in force",
             id="voided",
         ),
+        pytest.param(replace(PROVEN, answers=()), "nobody answered for it", id="unanswered"),
+        pytest.param(
+            replace(PROVEN, answers=(Answer("p" * 64, "ada", "refuse", "not today"),)),
+            "ada refused the plan of `admit`: not today",
+            id="refused",
+        ),
+        pytest.param(
+            replace(PROVEN, given={"plan_sha256": "q" * 64}), "nobody answered for it", id="another plan was answered"
+        ),
         pytest.param(
             replace(PROVEN, certificate_expires=None), "needs a certificate and there is none", id="no certificate"
         ),
@@ -76,6 +89,15 @@ def test_admission_is_refused_with_its_reason(facts: Facts, words: str) -> None:
     outcome = advance(SHIPPED, "standby", "admit", facts)
     assert isinstance(outcome, Refusal)
     assert words in outcome.reason
+
+
+@pytest.mark.parametrize(("mode", "moves"), [("auto", True), ("approve", False), ("observe", False)])
+def test_only_a_policy_that_says_auto_admits_without_an_answer(mode: str, moves: bool) -> None:
+    """Nobody is asked about what the pool's policy runs by itself; everything else needs an answer."""
+    document = YamlLibrary(TABLE.parents[1]).policy("default")
+    policy = Policy.from_document({**document, "actions": {**document["actions"], "admit": mode}})
+    outcome = advance(SHIPPED, "standby", "admit", replace(PROVEN, answers=(), policy=policy))
+    assert isinstance(outcome, Moved) is moves
 
 
 def test_a_hold_says_when_it_ends() -> None:

@@ -94,6 +94,11 @@ BROKEN: tuple[tuple[str, Change, str], ...] = (
     ),
     ("high without approval", drop("transitions", "approval", event="admit"), "`ready -admit-> serving` has the risk"),
     (
+        "approval that nobody asks for",
+        put("transitions", {"event": "retire"}, guards=["automation_allowed"]),
+        "`broken -retire-> gone` has the risk `final` and no guard that asks for its approval: add action_approved",
+    ),
+    (
         "granted unasked",
         put("transitions", {"event": "test"}, guards=[]),
         "`fresh -test-> tested` grants hardware without the guard",

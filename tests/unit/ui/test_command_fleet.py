@@ -111,7 +111,7 @@ def test_a_node_in_service_is_chosen_and_not_requested(bench: Bench, capsys: Cap
     """Its risk counts like another's, but no request takes it: a person agrees its absence first."""
     serving(bench, "n1")
     lease = bench.take("n1", run="admit")
-    bench.ledger.advance(lease, "admit", {})
+    bench.admit(lease)
     text = said(capsys, "select", "--gpu-hours", "40")
     assert "n1 gets L3 twice (40 GPU-hours)" in text
     assert "airflow dags trigger" not in text

@@ -19,7 +19,7 @@ from nodeworthy.adapters.ledger_sql.together import Together
 from nodeworthy.errors import Refused, Transient
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.lifecycle import machine
-from nodeworthy.lifecycle.guards import OWN_WILL, SCOPES_REQUIRED, certificate_valid, plan_approved
+from nodeworthy.lifecycle.guards import APPROVING, OWN_WILL, SCOPES_REQUIRED, certificate_valid
 from nodeworthy.lifecycle.machine import Facts, Moved, Refusal
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.lifecycle.rows import CERTIFICATE
@@ -83,7 +83,7 @@ class Moves(Absences, Judgements, Outbox):
         guards = frozenset(row.guards if row else ())
         certificate = self._certificate(connection, node.serial) if certificate_valid.__name__ in guards else None
         judged = not guards.isdisjoint(SCOPES_REQUIRED)
-        answered = plan_approved.__name__ in guards
+        answered = not guards.isdisjoint(APPROVING)
         return Facts(
             now=self._clock.now(),
             given=given,

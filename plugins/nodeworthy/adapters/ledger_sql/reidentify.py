@@ -10,7 +10,7 @@ One person asks, which is a notice until it is answered or its time is over; not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,10 +24,11 @@ from nodeworthy.adapters.ledger_sql.notices import Notices
 from nodeworthy.adapters.ledger_sql.schema_upkeep import identities, notices
 from nodeworthy.adapters.ledger_sql.store import Row
 from nodeworthy.errors import Refused
+from nodeworthy.evidence.canonical import canonical_json, sha256_hex
 from nodeworthy.lifecycle import machine
-from nodeworthy.lifecycle.approvals import End
+from nodeworthy.lifecycle.approvals import APPROVE, End
 from nodeworthy.lifecycle.machine import Refusal
-from nodeworthy.lifecycle.records import EpisodeKind, Lease
+from nodeworthy.lifecycle.records import Answer, EpisodeKind, Lease
 from nodeworthy.lifecycle.roles import person_of
 from nodeworthy.lifecycle.upkeep import Notice, Swap, SwapAnswer
 
@@ -110,7 +111,7 @@ class Reidentified(Episodes, Moves, Notices):
     def _follow_swap(self, connection: sa.Connection, node: Row, made: tuple[Swap, SwapAnswer]) -> str:
         swap, answer = made
         self._refuse_swap(connection, node, swap)
-        self._retire(connection, node, swap)
+        self._retire(connection, node, made)
         name, new_name = node.name, f"{node.name}.was.{swap.old}"
         node = self._locked(connection, name)
         self._update_node(connection, node, {"name": new_name})
@@ -155,13 +156,16 @@ class Reidentified(Episodes, Moves, Notices):
                 "stop it."
             )
 
-    def _retire(self, connection: sa.Connection, node: Row, swap: Swap) -> None:
-        """Move the old chassis to its end by the table, in an episode that ends with it."""
+    def _retire(self, connection: sa.Connection, node: Row, made: tuple[Swap, SwapAnswer]) -> None:
+        """Move the old chassis to its end by the table, in an episode that ends with it; two people answer for it."""
+        swap, answer = made
+        plan = sha256_hex(canonical_json(asdict(swap)))
+        people = tuple(Answer(plan, one.who, APPROVE, one.why) for one in (swap, answer))
         episode = self._join(connection, node, EpisodeKind.DECOMMISSION)
         lease = Lease(node.name, episode, "", f"{COMMAND}/{swap.who}", self._clock.now())
-        facts = {"reason": f"chassis {swap.new} stands in its place: {swap.why}"}
+        facts = {"reason": f"chassis {swap.new} stands in its place: {swap.why}", "plan_sha256": plan}
         node = self._locked(connection, node.name)
-        known = self._facts(connection, node, lease, (EVENT, facts))
+        known = replace(self._facts(connection, node, lease, (EVENT, facts)), answers=people)
         outcome = machine.advance(self._lifecycle, node.milestone, EVENT, known)
         if isinstance(outcome, Refusal):
             raise Refused(f"{node.name}: {outcome.reason}")
