@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import Context, Param
-from airflow.sdk.exceptions import AirflowSkipException
 
 from nodeworthy.errors import Refused, Transient
 from nodeworthy.lifecycle.records import Lease
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, skip, stop_unless_begun
 
 if TYPE_CHECKING:
     from nodeworthy.lifecycle.approvals import Decision
@@ -102,7 +101,7 @@ class NodeApproval(HITLOperator):
         if event.get("error_type") == "timeout":
             with sentences():
                 sentence = wiring().ledger.expire_request(self.node, run_of(context))
-            raise AirflowSkipException(sentence)
+            skip(sentence)
         answered = super().execute_complete(context, event)
         with sentences():
             asking = self._answered(context, given(answered))
@@ -151,9 +150,9 @@ class NodeApproval(HITLOperator):
 
     def _follow(self, made: Decision) -> Any:
         sentence = f"{self.node}: the plan was answered with '{made.word}' by {made.who}: {made.why}."
-        self.log.info("%s", sentence)
         if not made.approved:
-            raise AirflowSkipException(sentence)
+            skip(sentence)
+        self.log.info("%s", sentence)
         return receipt(self.node, "approve", sentence)
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException
 
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.tasks.approval import APPROVE, REASON, REFUSE, TRIES, ask_again, given
-from nodeworthy.tasks.steps import RETRIES, require_trigger, run_of, say_reason, sentences
+from nodeworthy.tasks.steps import RETRIES, require_trigger, run_of, say_reason, sentences, skip
 
 PROPOSE = "propose"
 EVIDENCE = "/nodeworthy/evidence"
@@ -128,9 +128,9 @@ class BaselineApproval(HITLOperator):
 
     def _follow(self, answer: str, who: str, why: str) -> Any:
         sentence = f"The proposal was answered with '{answer}' by {who}: {why}."
-        self.log.info("%s", sentence)
         if answer != "approve":
-            raise AirflowSkipException(sentence)
+            skip(sentence)
+        self.log.info("%s", sentence)
         return {"schema": 1, "answer": answer}
 
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from airflow.sdk import BaseOperator, Context
-from airflow.sdk.exceptions import AirflowSkipException, DagRunTriggerException
+from airflow.sdk.exceptions import DagRunTriggerException
+
+from nodeworthy.tasks.steps import skip
 
 LATER = "later"
 """The key under which `OpenWave` leaves the names that its wave has no room for."""
@@ -29,7 +31,7 @@ class NextWave(BaseOperator):
         """Ask Airflow for the next run."""
         later = context["ti"].xcom_pull(task_ids=self.wave, key=LATER)
         if not later:
-            raise AirflowSkipException("This wave has room for the whole request.")
+            skip("This wave has room for the whole request.")
         dag, run = context["dag_run"].dag_id, next_run(context["run_id"])
         self.log.info("%d nodes go on in the run %s: %s.", len(later), run, ", ".join(later))
         raise DagRunTriggerException(

@@ -85,7 +85,15 @@ def stop_node(record: NodeRecord, work: Work) -> NoReturn:
     from nodeworthy.procedures.finish import stopped
 
     end = stopped(record, work)
-    raise AirflowSkipException(end.sentence) if end.stopped_by_person else AirflowFailException(end.sentence)
+    if end.stopped_by_person:
+        skip(end.sentence)
+    raise AirflowFailException(end.sentence)
+
+
+def skip(sentence: str) -> NoReturn:
+    """End a task as skipped, with the reason as a line of its log: Airflow tells it beside the line, not in it."""
+    log.info("%s", sentence)
+    raise AirflowSkipException(sentence)
 
 
 @contextmanager

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, Context
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException
 
 from nodeworthy.tasks.next_wave import LATER
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, require_trigger, run_of, say_reason, sentences
+from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, require_trigger, run_of, say_reason, sentences, skip
 
 if TYPE_CHECKING:
     from nodeworthy.lifecycle.records import Lease, NodeRecord
@@ -148,9 +148,9 @@ class Finishing(BaseOperator):
             work = wiring().work(self.log.info)
             (record,) = work.ledger.nodes([self.node])
             end = self.end(lambda: lease_of(self.node, work, context), record, work, context)
-        self.log.info("%s", end.sentence)
         if end.stopped_by_person:
-            raise AirflowSkipException(end.sentence)
+            skip(end.sentence)
+        self.log.info("%s", end.sentence)
         if not end.reached:
             raise AirflowFailException(end.sentence)
         return receipt(self.node, "finish", end.sentence)
