@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nodeworthy.adapters.ledger_sql import SqlLedger
     from nodeworthy.adapters.library_yaml import YamlLibrary
     from nodeworthy.adapters.signer_ed25519 import Ed25519Keys
+    from nodeworthy.ports.absences import AbsenceBook
     from nodeworthy.procedures.baseline_book import BaselineBook
     from nodeworthy.procedures.checkpoint import AuditTrail
     from nodeworthy.procedures.judge_wave import Judging
@@ -109,6 +110,11 @@ class Wiring:
     @property
     def brake(self) -> BrakeKeeper:
         """The same database, as the memory of incidents."""
+        return self._sql
+
+    @property
+    def absences(self) -> AbsenceBook:
+        """The same database, as the memory of who is out."""
         return self._sql
 
     @property

@@ -3,11 +3,11 @@
 ledger upgrade            bring the ledger's schema to the installed version; ledger backup|restore FILE
 fleet import FILE         import a fleet manifest
 node NAME                 print the life of a node as a timeline; notices prints what waits for a person
-reidentify OLD NEW         ask for another chassis where a node stood; reidentify OLD --approve|--refuse answers
+reidentify OLD NEW        ask for another chassis where a node stood; reidentify OLD --approve|--refuse answers
 hold NODE --why WHY       keep automation (and admission) off a node; release NODE ends it
 approve [NODE]            list what waits for an answer, and answer; observed: what policy would have done
 audit verify|export       check the audit, or write it as JSON lines
-incident list|clear       what the brake holds for, and its end by a person; incident absences tells who is out
+incident list|clear       what the brake holds for, and its end by a person; incident absences|replace: who is out
 documents                 write the generated documents
 evidence verify PATH      check a dossier or a certificate offline; evidence export NODE makes the archive for a vendor
 parse KIND FILE           what a tool's output says, with a verdict by its content; explain KIND CODE: what a code means

@@ -1,8 +1,10 @@
-"""`nodeworthy incident`: what the brake holds for, and how a person ends it.
+"""`nodeworthy incident`: what the brake holds for, how a person ends it, and who is out of service.
 
-list                      print the open incidents with their nodes
-clear NUMBER --why WHY    end one; its suspects trip nothing again
-absences [--pool POOL]    print who is out of service, since when and why
+list                               print the open incidents with their nodes
+clear NUMBER --why WHY             end one; its suspects trip nothing again
+absences [--pool POOL]             print who is out of service, since when and why
+replace NODE --by SPARE --why WHY  say that an admitted spare serves in the place of a node that is out, which gives
+                                   its room in the budgets back
 """
 
 from __future__ import annotations
@@ -30,6 +32,12 @@ def add(commands: Any) -> None:
     clear.add_argument("--why", required=True)
     may_break_glass(clear)
     clear.set_defaults(act=_clear)
+    replace = words.add_parser("replace")
+    replace.add_argument("node")
+    replace.add_argument("--by", required=True, metavar="SPARE")
+    replace.add_argument("--why", required=True)
+    may_break_glass(replace)
+    replace.set_defaults(act=_replace)
     absences = words.add_parser("absences")
     absences.add_argument("--pool", default="")
     absences.set_defaults(act=_absences)
@@ -47,6 +55,14 @@ def _clear(given: argparse.Namespace) -> None:
         _ledger().clear_incident(given.number, who=who, why=given.why)
         return
     who.act(f"incidents/{given.number}/clear", why=given.why)
+
+
+def _replace(given: argparse.Namespace) -> None:
+    who = acting(given, Permission.HOLD)
+    if isinstance(who, str):
+        print(_ledger().replace_absence(given.node, by=given.by, who=who, why=given.why))
+        return
+    print(who.act(f"absences/{given.node}/replace", by=given.by, why=given.why))
 
 
 def _absences(given: argparse.Namespace) -> None:

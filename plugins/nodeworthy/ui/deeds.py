@@ -1,5 +1,5 @@
-"""What the command line asks of our pages in the name of a user of Airflow's: end an incident, swap a chassis, take a
-learnt baseline back.
+"""What the command line asks of our pages in the name of a user of Airflow's: end an incident, let a spare stand for a
+node that is out, swap a chassis, take a learnt baseline back.
 
 Airflow's permission to trigger `bring_up` is asked first, our roles second. Only a bearer token is let in: a browser
 adds none by itself, so no other site can send these forms with somebody's cookie.
@@ -34,6 +34,11 @@ def add_routes(pages: FastAPI) -> None:
         who, form = await _form(request, user, Permission.HOLD)
         return await _do(lambda made: made.brake.clear_incident(number, who=who, why=form["why"]))
 
+    async def replace(node: str, request: Request, user: Any = Depends(get_user)) -> JSONResponse:  # noqa: B008
+        who, form = await _form(request, user, Permission.HOLD)
+        spare = form.get("by", "")
+        return await _do(lambda made: made.absences.replace_absence(node, by=spare, who=who, why=form["why"]))
+
     async def withdraw(sku: str, number: int, request: Request, user: Any = Depends(get_user)) -> JSONResponse:  # noqa: B008
         who, form = await _form(request, user, Permission.CHANGE_POLICY)
         return await _do(lambda made: made.book.withdraw_baselines(sku, number, who=who, why=form["why"]))
@@ -50,6 +55,7 @@ def add_routes(pages: FastAPI) -> None:
 
     may_act = [Depends(requires_access_dag("POST", DagAccessEntity.RUN, holds.TRIGGERED))]
     pages.post("/incidents/{number}/clear", dependencies=may_act)(clear)
+    pages.post("/absences/{node}/replace", dependencies=may_act)(replace)
     pages.post("/baselines/{sku}/{number}/withdraw", dependencies=may_act)(withdraw)
     pages.post("/swaps", dependencies=may_act)(ask)
     pages.post("/swaps/{old}", dependencies=may_act)(answer)

@@ -149,16 +149,16 @@ def test_a_replacement_makes_room_once(bench: Bench) -> None:
     for lease in leases.values():
         ledger.take_absence(lease, *DRAIN)
     with pytest.raises(Refused, match="n3 is declared and replaces nobody"):
-        ledger.replace_absence("n1", by="n3", who="ada")
+        ledger.replace_absence("n1", by="n3", who="ada", why="the spare serves")
     bench.bring(spare, "standby")
     bench.approve(spare)
     ledger.advance(spare, "admit", {})
-    ledger.replace_absence("n1", by="n3", who="ada")
+    ledger.replace_absence("n1", by="n3", who="ada", why="the spare serves")
     assert [one.node for one in ledger.absences()] == ["n2"]
     with pytest.raises(Refused, match="replaces the node with the serial N1 already"):
-        ledger.replace_absence("n2", by="n3", who="ada")
+        ledger.replace_absence("n2", by="n3", who="ada", why="the spare serves")
     with pytest.raises(Refused, match="n1 has no absence"):
-        ledger.replace_absence("n1", by="n3", who="ada")
+        ledger.replace_absence("n1", by="n3", who="ada", why="the spare serves")
 
 
 def test_a_move_without_a_taken_absence_asks_and_takes(bench: Bench) -> None:

@@ -113,6 +113,15 @@ def test_an_incident_that_does_not_exist_is_refused(url: str, capsys: Captured) 
     assert "Nobody knows who you are" in capsys.readouterr().err
 
 
+def test_a_node_that_is_not_out_is_replaced_by_nobody(url: str, capsys: Captured) -> None:
+    """The sentence says so; without a name nothing is asked of the ledger."""
+    replace = ["incident", "replace", "n1", "--by", "n1", "--why", "the spare serves"]
+    assert main([*replace, "--break-glass", "operator"]) == 1
+    assert "n1" in capsys.readouterr().err
+    assert main(replace) == 1
+    assert "Nobody knows who you are" in capsys.readouterr().err
+
+
 def test_who_breaks_the_glass_is_named_and_has_a_role(url: str, capsys: Captured) -> None:
     """A hold on the ledger itself bears the person and that nobody proved it; a name without a row is refused."""
     hold = ["hold", "n1", "--why", "smoke", "--break-glass"]

@@ -59,8 +59,8 @@ class Absences(Incidents, Observations):
                 )
             self._end_absence(connection, node, BACK, dict(proof))
 
-    def replace_absence(self, node: str, *, by: str, who: str) -> None:
-        """End a node's absence because another node serves in its place. Refused when that one cannot.
+    def replace_absence(self, node: str, *, by: str, who: str, why: str) -> str:
+        """End a node's absence because another node serves in its place; return one sentence. Refused when it cannot.
 
         The replacement must be in service without an absence, in the same pool, and in the same tenant and fabric
         domain where these have a budget.
@@ -71,7 +71,8 @@ class Absences(Incidents, Observations):
             locked = {name: self._locked(connection, name) for name in ordered}
             absent, heir = locked[node], locked[by]
             self._refuse_heir(connection, absent, heir)
-            self._end_absence(connection, absent, REPLACED, {"by": by, "who": who}, replaced_by=heir.serial)
+            self._end_absence(connection, absent, REPLACED, {"by": by, "who": who, "why": why}, replaced_by=heir.serial)
+        return f"{by} serves in the place of {node}, whose absence takes no room any more."
 
     def absences(self, pool: str = "") -> tuple[Absence, ...]:
         """Return the open absences of a pool, or of all, the oldest first."""
