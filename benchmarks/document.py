@@ -26,10 +26,14 @@ Layer 3 of the judgement compares a node with a frozen reference of the same key
 | group tests | who spoils a collective over many nodes | screening |
 | selection | which node gets which suite within a budget of GPU-hours | selection |
 
-Similarity is measured here and judges no node yet: it needs the time of each iteration, and no tool of the suites
-prints that. The interval rates of gpu-burn will not do: in a public log of 500 s a T4's falls from 3392 to 3064 Gflop/s
-as it warms up, and an interval of many seconds averages a stall away. Recall of stalls below is that of the rule, not
-of a bring-up.
+Similarity judges `collective.stalls` from L2 on: all_reduce of 256 MB, 250 iterations out of place and 250 in place,
+each relative to the median of its half. It needs nccl-tests 2.19 or newer, which alone tells the time of each
+iteration (`-I 1`, `-J`); with an older one the test is `not-run`. The frozen shape stands in the baseline: 101
+quantiles, and the time that no healthy iteration takes. The virtual fleet's ships; a real fleet's is learnt by
+`learn_baselines`, and until then the key has no baseline. One shape stands for a node's whole collective, so it says
+that a node stalls and not which GPU. Other tools' intervals will not do: gpu-burn's rates fall as a GPU warms up (in
+a public log of 500 s a T4's from 3392 to 3064 Gflop/s), and an interval of many seconds averages a stall away. Recall
+of stalls below is that of the rule on made-up iterations.
 
 The rules' figures stand in `include/statistics/` and in each reference file's `rule`. All that follows was measured on
 made-up data with seeds: it says how good the rules are where noise and faults are as the corpus has them, and nothing

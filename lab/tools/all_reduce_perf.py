@@ -1,4 +1,4 @@
-"""The collectives of nccl-tests 2.13 and later, with NCCL's own INFO lines on request.
+"""The collectives of nccl-tests 2.13 and later, with NCCL's own INFO lines and the time of each iteration on request.
 
 Without P2P and shared memory (NCCL_P2P_DISABLE, NCCL_SHM_DISABLE) the ring has to leave by the adapters, as on a real
 node. Collectives but all_reduce have no curve of their own here: theirs is all_reduce's, scaled by the platform.
@@ -10,8 +10,10 @@ import os
 import random
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from lab.tools import iterations
 from lab.tools.view import NodeView, Output, disturbed
 
 _SUFFIXES = {"K": 1024, "M": 1024**2, "G": 1024**3}
@@ -49,6 +51,8 @@ class _Options:
         self.iterations = int(pairs.get("-n", pairs.get("--iters", "20")))
         self.warmup = int(pairs.get("-w", pairs.get("--warmup_iters", "5")))
         self.collective = "all_reduce"
+        self.each_iteration = pairs.get("-I", "0") != "0"
+        self.json_file = pairs.get("-J")
 
     @property
     def factor_of_bus(self) -> float:
@@ -72,6 +76,8 @@ def run(tool: str, arguments: list[str], view: NodeView, over: Sequence[Member] 
     """Render one run of the collective that the tool is named after, over several nodes when members are given."""
     options = _Options(arguments)
     options.collective = tool.removesuffix("_perf") if tool.endswith("_perf") else "all_reduce"
+    if options.each_iteration and not iterations.known_to(view.image):
+        return Output(iterations.REFUSED.format(tool=tool))
     if over:
         return _rendered(tool, arguments, options, view, _group_truth(options, over), over)
     if options.gpus > len(view.gpus):
@@ -95,11 +101,15 @@ def _rendered(
     if attempt == 1 and "first_gbps" in truth:
         truth = _reaching(truth["first_gbps"], options.sizes()[-1], truth)
     rows = [_row(size, options, truth, noise) for size in options.sizes()]
-    lines = _header(options, over) + _info(options, truth, view) + _TABLE_HEAD + [row.text for row in rows]
+    head = iterations.table_head(_TABLE_HEAD) if options.each_iteration else _TABLE_HEAD
+    lines = _header(options, over) + _info(options, truth, view) + head + [row.text for row in rows]
     wrong = int(truth.get("wrong", 0)) if options.check else 0
     average = sum(row.bus for row in rows) / len(rows)
     lines += [f"# Out of bounds values : {1 if wrong else 0} {'FAILED' if wrong else 'OK'}",
               f"# Avg bus bandwidth    : {average:.6g} ", "#"]  # fmt: skip
+    if options.json_file:
+        run = iterations.Run(options.iterations, options.sizes(), options.gpus, options.collective)
+        iterations.write(Path(options.json_file), run, [row.halves for row in rows], average)
     if wrong:
         lines.append(f"\n .. {view.document['node']} pid 4711: Test failure common.cu:401")
     work = sum(row.microseconds for row in rows) / 1e6 * (options.iterations + options.warmup) * 2
@@ -192,18 +202,26 @@ class _Row:
 
     def __init__(self, text: str, bus: float, microseconds: float) -> None:
         self.text, self.bus, self.microseconds = text, bus, microseconds
+        self.times: list[float] = []
+        self.halves: list[_Row] = []
 
 
 def _row(size: int, options: _Options, truth: dict[str, Any], noise: random.Random) -> _Row:
     elements = size // 4
     nominal = _bus_bandwidth(size, truth["bus_bandwidth_gbps_by_bytes"])
     halves = [_half(size, disturbed(nominal, noise), options, truth) for _ in range(2)]
+    if options.each_iteration:
+        for half in halves:
+            half.times = iterations.times(half.microseconds, options.iterations, truth.get("stalls"), noise)
+            half.text += iterations.cells(half.times)
     if options.collective == "alltoall":
         halves[1].text = halves[1].text[:-5] + "  N/A"  # in place, alltoall overwrites what it would compare with
     count = elements if options.collective == "all_reduce" else elements // options.gpus
     operation = _OPERATIONS[options.collective]
     text = f"{elements * 4:>12}  {count:>12}     float  {operation:>6}      -1" + "".join(half.text for half in halves)
-    return _Row(text, sum(half.bus for half in halves) / 2, sum(half.microseconds for half in halves) / 2)
+    row = _Row(text, sum(half.bus for half in halves) / 2, sum(half.microseconds for half in halves) / 2)
+    row.halves = halves
+    return row
 
 
 def _half(size: int, bus: float, options: _Options, truth: dict[str, Any]) -> _Row:

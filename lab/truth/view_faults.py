@@ -56,6 +56,12 @@ def _nvlink_down(view: View, parameters: Parameters) -> None:
     _scale_peers(view, int(parameters["gpu"]), factor)
 
 
+def _stalls(view: View, parameters: Parameters) -> None:
+    share, times = float(parameters["share"]), float(parameters["times"])
+    _scale_all_reduce(view, 1.0 / (1.0 + share * (times - 1.0)))
+    view["bandwidth"]["all_reduce"]["stalls"] = {"share": share, "times": times}
+
+
 def _pcie_narrow(view: View, parameters: Parameters) -> None:
     gpu, index = _gpu(view, parameters), int(parameters["gpu"])
     gpu["pcie_width"] = int(parameters["width"])
@@ -158,6 +164,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "gpu-lost-under-load": _gpu_lost_under_load,
     "wrong-values": lambda view, set_: view["bandwidth"]["all_reduce"].update(wrong=int(set_["wrong"])),
     "intermittent": lambda view, set_: view["bandwidth"]["all_reduce"].update(first_gbps=float(set_["gbps"])),
+    "stalls": _stalls,
     "throttled": _throttled,
     "persistence-off": lambda view, set_: _gpu(view, set_).update(persistence_mode=False),
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),

@@ -48,6 +48,8 @@ class Measurement:
     transport: str | None = None
     runs: tuple[float, ...] = ()
     """What each run read, where the value is the median of several."""
+    samples: tuple[float, ...] = ()
+    """How long each iteration took, relative to the median of its half of the run."""
 
     def as_json(self, test: str) -> dict[str, Any]:
         """The row as the result document writes it."""
@@ -62,6 +64,7 @@ class Measurement:
             "parameters": dict(self.parameters),
             "transport": self.transport,
             **({"runs": list(self.runs)} if self.runs else {}),
+            **({"samples": list(self.samples)} if self.samples else {}),
         }
 
 
@@ -141,4 +144,6 @@ class Reading:
     tool_version: str | None = None
     attestation: Mapping[str, Any] | None = None
     problem: str | None = None
+    lacking: str | None = None
+    """What the installed tool cannot do: the test was not run, and nothing is wrong with the node or its output."""
     lines: tuple[str, ...] = ()

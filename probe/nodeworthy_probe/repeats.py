@@ -150,4 +150,6 @@ def _one(rows: Sequence[Measurement], runs: int, spec: TestSpec) -> Measurement:
         right = next((one.equals for one in spec.limits if _is_of(one, first)), None)
         middle = median(values) if right is None else right
         return replace(first, value=max(values, key=lambda value: (abs(value - middle), value)))
-    return replace(first, value=median(values), parameters={**first.parameters, "runs": runs}, runs=tuple(values))
+    samples = tuple(sample for row in rows for sample in row.samples)
+    parameters = {**first.parameters, "runs": runs}
+    return replace(first, value=median(values), parameters=parameters, runs=tuple(values), samples=samples)

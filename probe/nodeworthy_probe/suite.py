@@ -30,6 +30,7 @@ from .readings import (
     gpu_diag,
     gpu_identity,
     host,
+    iterations,
     kernel,
     memory_stream,
     ports,
@@ -66,6 +67,8 @@ SERVE = "serve"
 _AROUND = (KERNEL_LOG, counters.TOOL)
 """Tests that are no tool of their own: they tell what happened while the others ran."""
 _QUOTE = "tpm2_quote"
+_Command = Callable[[Context, Path], list[str]]
+_Read = Callable[[str, Context, Path], Reading]
 _NOT_FOUND = 127
 """What a shell ends with when a command does not exist; our own processes end so when what they need is not there."""
 
@@ -171,9 +174,10 @@ def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpret
         return (sys.executable, "-m", "nodeworthy_probe.nvml_snapshot"), gpu_identity.read
     if spec.tool == HOST_STATE:
         return (sys.executable, "-m", "nodeworthy_probe.host_state"), settings.read
-    if spec.tool == _QUOTE:
-        command = tuple(attestation.command(context, folder))
-        return command, lambda text, given: attestation.read(text, given, folder)
+    with_files = _with_files(context)
+    if with_files is not None:
+        command, read = with_files
+        return tuple(command(context, folder)), lambda text, given: read(text, given, folder)
     if spec.tool == own_check.TOOL:
         return spec.arguments, own_check_reading.read
     if spec.tool == SERVE:
@@ -187,11 +191,20 @@ def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpret
     return (spec.tool, *spec.arguments), _INTERPRETERS.get(spec.tool)
 
 
+def _with_files(context: Context) -> tuple[_Command, _Read] | None:
+    """How a tool is called and read that leaves files beside what it prints."""
+    if context.test.tool == _QUOTE:
+        return attestation.command, attestation.read
+    return (iterations.command, iterations.read) if iterations.is_asked(context) else None
+
+
 def _judge_run(number: int, context: Context, run: ToolRun, interpret: Interpreter) -> Outcome:
     execution, reason = _execution_of(run, context.test)
     # The output of a tool that did not end by itself is kept as evidence and never read as figures.
     reading = interpret(run.text if execution is Execution.COMPLETED else "", context)
-    if execution is Execution.COMPLETED and reading.problem:
+    if execution is Execution.COMPLETED and reading.lacking:
+        execution, reason = Execution.TOOL_MISSING, reading.lacking
+    elif execution is Execution.COMPLETED and reading.problem:
         execution = Execution.CRASHED if run.exit_code and not run.stdout.strip() else Execution.UNPARSABLE
         reason = reading.problem if execution is Execution.UNPARSABLE else _last_words(run)
     elif execution is Execution.COMPLETED and run.exit_code:

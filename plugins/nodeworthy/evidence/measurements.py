@@ -42,6 +42,8 @@ class Measurement(NamedTuple):
     tool_version: str | None = None
     runs: tuple[float, ...] = ()
     """What each run read, where `value` is the median of several: a median hides what shows in a minority of runs."""
+    samples: tuple[float, ...] = ()
+    """How long each iteration of the run took, relative to the median of its half: what `value` says nothing about."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,13 +178,14 @@ def _measurement(row: Mapping[str, Any], node: str, tests: Mapping[str, TestRun]
             dict(row["parameters"]) if row.get("parameters") else _NO_PARAMETERS,
             row.get("transport") or (run.transport if run else None),
             run.tool_version if run else None,
-            _runs(row["runs"]) if row.get("runs") else (),
+            _numbers(row["runs"]) if row.get("runs") else (),
+            _numbers(row["samples"]) if row.get("samples") else (),
         )
     )
 
 
-def _runs(values: Sequence[Any]) -> tuple[float, ...]:
-    """Return what the runs read; none at all when any of them is no number."""
+def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
+    """Return a list of numbers; none at all when any of them is no number."""
     found = [number(value) for value in values]
     return tuple(value for value in found if value is not None) if None not in found else ()
 

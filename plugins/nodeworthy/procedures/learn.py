@@ -19,6 +19,7 @@ from nodeworthy.procedures.baseline_book import BaselineBook
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.columns import RANKS, ranks_of
 from nodeworthy.qualification.learning import Change, LearningRule, Lesson, Past, changes, lessons, populations
+from nodeworthy.qualification.learning_shapes import shape_lessons
 from nodeworthy.qualification.suites import of_one_node
 from nodeworthy.qualification.versions import BaselineVersion, NewVersion, in_force, laid_over, learnt
 from nodeworthy.qualification.written import baselines_to_document, references_to_document
@@ -52,6 +53,8 @@ def learn(run: str, sku: str, work: Work, teaching: Teaching, *, again: bool = F
     past = past_of(sku, work, teaching.book)
     known = tuple(work.library.baselines(sku))
     taught = lessons(populations(past), known, teaching.rule, sku=sku, again=again)
+    allowed = work.library.statistics().shape
+    taught += shape_lessons(past, known, teaching.rule, allowed, again=again)
     for lesson in taught:
         work.say(said(lesson))
     new = tuple(lesson.new for lesson in taught if lesson.new is not None)
@@ -64,6 +67,7 @@ def learn(run: str, sku: str, work: Work, teaching: Teaching, *, again: bool = F
         "sku": sku,
         "results": len(past),
         "rule": {**asdict(teaching.rule), "low_is_good": sorted(teaching.rule.low_is_good)},
+        "shape": asdict(allowed),
         "lessons": [_lesson(lesson) for lesson in taught],
         "changes": [_change(change) for change in moved],
         "version": {"baselines": baselines_to_document(learned), "references": references_to_document(learned)},

@@ -16,6 +16,7 @@ from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Verdict
 from nodeworthy.qualification.documents import figure, optional_figure, refuse_unknown_keys, rows, text
 from nodeworthy.qualification.references import Reference
+from nodeworthy.qualification.similarity import SIMILARITY, STALLED_SHARE
 
 BASELINE_SCHEMA = "nodeworthy.baseline/1"
 _KEYS = ("schema", "sku", "version", "baselines")
@@ -37,6 +38,8 @@ _ROW_KEYS = (
     "sample_size",
     "version",
     "simulated",
+    "quantiles",
+    "stalled_above",
     "source",
     "date",
 )
@@ -76,6 +79,10 @@ class Baseline:
     """What physics or the method allows at best: a lower value says that the measurement is wrong."""
     simulated: bool = False
     """Measured on the virtual fleet, and therefore no judge of real hardware."""
+    quantiles: tuple[float, ...] | None = None
+    """Of a similarity: the frozen shape of healthy iteration times, equally spaced quantiles relative to the median."""
+    stalled_above: float | None = None
+    """Of a share of stalled iterations: the time, relative to the median, that no healthy iteration takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +161,10 @@ def baseline_from_document(
         most=optional_figure(row, "most", here),
         least=optional_figure(row, "least", here),
         simulated=row.get("simulated", False) is True,
+        quantiles=_quantiles(row, here),
+        stalled_above=optional_figure(row, "stalled_above", here),
     )
-    problem = _insane(baseline)
+    problem = _insane(baseline) or _insane_shape(baseline)
     if problem:
         raise Permanent(f"{here}: {problem}")
     return baseline
@@ -166,6 +175,26 @@ def _on_failure(row: Mapping[str, Any], where: str) -> Verdict:
     if word not in set(Verdict) or word == Verdict.PASS:
         raise Permanent(f"{where}: `on_failure` is {word!r}: use one of the verdicts that is not pass.")
     return Verdict(word)
+
+
+def _quantiles(row: Mapping[str, Any], where: str) -> tuple[float, ...] | None:
+    if "quantiles" not in row:
+        return None
+    return tuple(figure({"quantiles": value}, "quantiles", where) for value in row["quantiles"])
+
+
+def _insane_shape(baseline: Baseline) -> str:
+    """A figure of a shape needs the shape, which must be one of times around their median; no other figure has any."""
+    quantiles, above = baseline.quantiles, baseline.stalled_above
+    if (quantiles is not None) != (baseline.statistic == SIMILARITY):
+        return f"`quantiles` belong to the statistic {SIMILARITY}, which needs them: freeze the shape by learning it."
+    if (above is not None) != (baseline.statistic == STALLED_SHARE):
+        return f"`stalled_above` belongs to the statistic {STALLED_SHARE}, which needs it: learn the shape."
+    if quantiles is not None and (len(quantiles) < 2 or quantiles[0] <= 0 or list(quantiles) != sorted(quantiles)):
+        return "`quantiles` must be two times at least, above zero and rising: freeze the shape anew."
+    if above is not None and above <= 1.0:
+        return f"stalled_above {above:g} is no longer than the median: every second iteration would be stalled."
+    return ""
 
 
 def _insane(baseline: Baseline) -> str:

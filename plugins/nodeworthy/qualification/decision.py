@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from nodeworthy.evidence.measurements import MeasurementStatus
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.results import Result, read_result
 from nodeworthy.evidence.verdicts import Judgement, Reason, Remark, Verdict
 from nodeworthy.qualification.frame import Row
 from nodeworthy.qualification.near_miss import passed_on_second_try
-from nodeworthy.qualification.own_history import History, drifts, parts_of, said_remarks
+from nodeworthy.qualification.own_history import NO_BASELINE, History, drifts, parts_of, said_remarks
 from nodeworthy.qualification.sentences import Failure, judged_sentence, passed_sentence, reason_of
 from nodeworthy.qualification.suites import Check, Suite
 
@@ -102,12 +103,18 @@ def _failures(case: Case) -> list[Failure]:
     checks = {check.code: check for check in case.suite.checks()}
     found = []
     for row in bad:
-        deciding = _deciding([checks[code] for code in case.failed[row.row]])
+        deciding = _deciding([checks[code] for code in _telling(row, case.failed[row.row])])
         if deciding is not None:
             found.append(
                 Failure(row, deciding, _verdict(row, deciding), case.suite.spec(row.test, row.metric, row.statistic))
             )
     return _explained(_gated(found))
+
+
+def _telling(row: Row, codes: Sequence[str]) -> Sequence[str]:
+    """Leave out that a value is missing where all came and only the baseline, to work it out with, is not there."""
+    unlearnt = row.value is None and row.status == MeasurementStatus.OK and NO_BASELINE in codes
+    return (NO_BASELINE,) if unlearnt else codes
 
 
 def _deciding(codes: Sequence[Check]) -> Check | None:

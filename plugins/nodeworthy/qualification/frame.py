@@ -16,8 +16,9 @@ from typing import Any
 from nodeworthy.evidence.measurements import Measurement, MeasurementStatus
 from nodeworthy.evidence.results import Result, read_result
 from nodeworthy.qualification.columns import NODE, UNLIMITED, Column, Context, Kinds, components, parameters
+from nodeworthy.qualification.derived import derived
 from nodeworthy.qualification.row import COLUMNS, Row
-from nodeworthy.qualification.suites import MetricSpec, Per
+from nodeworthy.qualification.suites import Per
 from nodeworthy.qualification.together import seen_together
 
 __all__ = ["ABSENT", "COLUMNS", "NODE", "UNLIMITED", "Context", "Row", "build_rows", "components", "read_contexts"]
@@ -88,7 +89,7 @@ class _Node:
             for measurement in found
         ]
         by_component = {whole: [one for one in base if _belongs(one.component, whole)] for whole in column.demanded}
-        return [_median_of(spec, component, found) for component, found in by_component.items() if found]
+        return [derived(column, component, found) for component, found in by_component.items() if found]
 
     def _absent(self, column: Column, component: str) -> Measurement:
         spec, missing = column.spec, MeasurementStatus.MISSING
@@ -148,19 +149,6 @@ def _centre(came: Sequence[Measurement]) -> float | None:
 
 def _belongs(component: str, whole: str) -> bool:
     return whole == NODE or whole in component.split("-")
-
-
-def _median_of(spec: MetricSpec, component: str, found: Sequence[Measurement]) -> Measurement:
-    values = [measurement.value for measurement in found if measurement.value is not None]
-    whole = len(values) == len(found)
-    return found[0]._replace(
-        component=component,
-        metric=spec.metric,
-        statistic=spec.statistic,
-        value=median(values) if whole else None,
-        unit=found[0].unit if len({measurement.unit for measurement in found}) == 1 else "mixed",
-        status=next((measurement.status for measurement in found if measurement.value is None), MeasurementStatus.OK),
-    )
 
 
 def _identity_expected(context: Context) -> str:

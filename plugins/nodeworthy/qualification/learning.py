@@ -18,6 +18,7 @@ from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.checks import COMPLETED, failed_checks
 from nodeworthy.qualification.columns import RANKS
 from nodeworthy.qualification.decision import Case, decide
+from nodeworthy.qualification.derived import SHAPES
 from nodeworthy.qualification.frame import NODE, Context, Row, build_rows, read_contexts
 from nodeworthy.qualification.references import CombinedRule, Reference, freeze
 from nodeworthy.qualification.sku import Sku
@@ -99,11 +100,10 @@ class Change:
 
 def populations(past: Sequence[Past]) -> tuple[Population, ...]:
     """Return the populations of all measured keys; when both real and simulated results stand there, the real ones."""
-    simulated = all(read_result(one.stored.document).simulated for one in past)
-    used = [one for one in past if read_result(one.stored.document).simulated is simulated]
+    chosen, simulated = used(past)
     gathered: dict[tuple[Key, int | None], list[Row]] = {}
     runs: dict[tuple[Key, int | None], list[tuple[float, ...]]] = {}
-    for one in used:
+    for one in chosen:
         ranks = one.context(()).ranks
         for row, of_row in _fit_rows(one):
             key = ((row.test, row.metric, row.statistic, row.expected_unit), ranks)
@@ -111,7 +111,7 @@ def populations(past: Sequence[Past]) -> tuple[Population, ...]:
             runs.setdefault(key, []).append(of_row)
     parameters = {
         (test.test, spec.metric, spec.statistic): dict(spec.parameters)
-        for one in used
+        for one in chosen
         for test in one.suite.tests
         for spec in test.metrics
     }
@@ -130,6 +130,12 @@ def populations(past: Sequence[Past]) -> tuple[Population, ...]:
     )
 
 
+def used(past: Sequence[Past]) -> tuple[list[Past], bool]:
+    """Return the results that are learnt from, and whether these are simulated: real ones where there are any."""
+    simulated = all(read_result(one.stored.document).simulated for one in past)
+    return [one for one in past if read_result(one.stored.document).simulated is simulated], simulated
+
+
 def _fit_rows(one: Past) -> Iterator[tuple[Row, tuple[float, ...]]]:
     """Yield the fit rows of a result with what each run of them read; a figure derived from others has no runs."""
     for context, result, rows in read_contexts([one.context(())]):
@@ -137,7 +143,7 @@ def _fit_rows(one: Past) -> Iterator[tuple[Row, tuple[float, ...]]]:
         for row in rows:
             spec = context.suite.spec(row.test, row.metric, row.statistic)
             own = spec is not None and not spec.derived_from
-            if _fit(row):
+            if _fit(row) and row.statistic not in SHAPES:
                 yield row, read.get((row.test, row.metric, row.statistic, row.component), ()) if own else ()
 
 
@@ -148,10 +154,13 @@ def _alike(runs: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
 
 
 def _fit(row: Row) -> bool:
+    return row.value is not None and row.value > 0 and fit_but_for_value(row)
+
+
+def fit_but_for_value(row: Row) -> bool:
+    """Whether a row was measured as its suite demands, whatever it reads."""
     return (
-        row.value is not None
-        and row.value > 0
-        and row.status == "ok"
+        row.status == "ok"
         and row.execution == COMPLETED
         and row.demanded == "yes"
         and row.expected_unit not in COUNTED_UNITS
@@ -166,13 +175,13 @@ def lessons(
     """Return a lesson per population. Keys that have a usable baseline are left out unless `again`."""
     taught = []
     for population in found:
-        old = _in_force(population, known)
+        old = in_force(population, known)
         if old is None or again:
             taught.append(_lesson(population, old, rule, sku))
     return tuple(taught)
 
 
-def _in_force(population: Population, known: Sequence[Baseline]) -> Baseline | None:
+def in_force(population: Population, known: Sequence[Baseline]) -> Baseline | None:
     """Return the baseline that judges this population now; the virtual fleet's does not judge real hardware.
 
     Of a group's it is the one of its size, else the one of any size.

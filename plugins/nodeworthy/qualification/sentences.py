@@ -14,6 +14,7 @@ from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.results import Result
 from nodeworthy.evidence.verdicts import Reason, Verdict
 from nodeworthy.qualification.frame import NODE, Row
+from nodeworthy.qualification.similarity import SIMILARITY, STALLED_SHARE
 from nodeworthy.qualification.statistics import deviation_percent
 from nodeworthy.qualification.suites import Check, MetricSpec, Per, Suite
 
@@ -174,6 +175,8 @@ def _said(worst: Failure, failures: Sequence[Failure], result: Result) -> tuple[
     if worst.counted:
         expected = _figure(row.floor)
         return expected, _figure(row.value), f"{_counted(row)} is not {expected}{_named_findings(row, result)}"
+    if code in ("below_floor", "above_most") and row.statistic in (SIMILARITY, STALLED_SHARE):
+        return _said_shape(row)
     return _said_outside(row, code, name)
 
 
@@ -188,6 +191,22 @@ def _said_outside(row: Row, code: str, name: str) -> tuple[str, str, str]:
     }
     expected, said = words.get(code, (f"passes {code}", f"fails the suite's own check {code}"))
     return expected, _figure(row.value), f"{name} {said}"
+
+
+def _said_shape(row: Row) -> tuple[str, str, str]:
+    """Return the words for iteration times that are not those of a healthy node."""
+    value = row.value if row.value is not None else math.nan
+    if row.statistic == STALLED_SHARE:
+        above = row.limits.stalled_above if row.limits is not None else None
+        longer = f"longer than {_figure(above)} times their median"
+        cause = f"{row.component}: {value:.1%} of the iterations of {row.test} took {longer} (limit {row.most:.1%})"
+        return f"at most {_figure(row.most)}", _figure(value), cause
+    apart = f"differ from those of healthy nodes by {1 - value:.1%} (limit {1 - row.floor:.1%})"
+    return (
+        f"at least {_figure(row.floor)}",
+        _figure(value),
+        f"{row.component}: the times of the iterations of {row.test} {apart}",
+    )
 
 
 def _said_statistic(row: Row) -> list[str]:

@@ -8,12 +8,14 @@ similarity of distributions is that of SuperBench (USENIX ATC 2024).
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from nodeworthy.qualification.statistics import robust_sigma
+
+SIMILARITY, STALLED_SHARE = "similarity", "stalled_share"
+"""The two statistics of a shape, as suites and baselines name them; both are ratios."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +64,25 @@ def shape(samples: Sequence[float], reference: ShapeReference) -> Shape:
     """Compare iteration times with the reference. ValueError when there are none."""
     if not samples:
         raise ValueError("No iterations to compare: a run without samples is incomplete, not similar.")
-    ordered = sorted(samples)
-    last = len(reference.quantiles) - 1
+    return Shape(similarity(samples, reference.quantiles), stalled_share(samples, reference.stalled))
+
+
+def similarity(samples: Sequence[float], quantiles: Sequence[float]) -> float:
+    """Return 1 - W1 / max of iteration times against equally spaced quantiles, two at least."""
+    ordered, last = sorted(samples), len(quantiles) - 1
     # Midpoints of equal shares: the two ends, where single values rule, weigh no more than any other share.
     distance = 0.0
     for place in range(last):
         middle = (place + 0.5) / last
         own = _quantile(ordered, middle)
-        distance += abs(own - (reference.quantiles[place] + reference.quantiles[place + 1]) / 2) / last
-    greatest = max(ordered[-1], reference.quantiles[-1])
-    stalled = len(ordered) - bisect_right(ordered, reference.stalled)
-    return Shape(1.0 - distance / greatest if greatest > 0 else 0.0, stalled / len(ordered))
+        distance += abs(own - (quantiles[place] + quantiles[place + 1]) / 2) / last
+    greatest = max(ordered[-1], quantiles[-1])
+    return 1.0 - distance / greatest if greatest > 0 else 0.0
+
+
+def stalled_share(samples: Sequence[float], stalled: float) -> float:
+    """Return the share of iterations that took longer than `stalled`."""
+    return sum(sample > stalled for sample in samples) / len(samples)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -82,6 +82,7 @@ EXPECTED = {
     "remap-failed": {"diag_failures"},
     "wrong-values": {"wrong_values"},
     "persistence-off": {"diag_config_failures"},
+    "stalls": {"bus_bandwidth"},
 }  # fmt: skip
 
 

@@ -15,10 +15,17 @@ from random import Random
 from statistics import median
 
 from nodeworthy.qualification.references import REFERENCE_SCHEMA, freeze
+from nodeworthy.qualification.similarity import ShapeReference, ShapeRule, freeze_shape
 
 SEED = 20261130
 NODES = 200
 GPUS = 8
+ITERATIONS, JITTER, JITTER_LIMIT = 250, 0.01, 0.035
+SHAPE_RULE = ShapeRule(similarity=0.99, stalled_share=0.008, sigmas=6.0)
+SHAPE_SOURCE = (
+    "iterations of 200 healthy nodes of the virtual fleet, 1 % jitter, seed 20261130; the limit is that of "
+    "include/statistics/combined.yaml"
+)
 SPREAD, NOISE, NOISE_LIMIT = 0.003, 0.0015, 0.004
 FIGURES = {
     "h100-sxm-8": {"host_to_device": 52.0, "device_to_host": 52.0, "peer": 396.0, "all_reduce": 478.9},
@@ -77,6 +84,35 @@ def reference(sku: str) -> dict[str, object]:
         metrics.append(row | ({"parameters": {"size_bytes": 8589934592}} if metric == "bus_bandwidth" else {}))
     head = {"schema": REFERENCE_SCHEMA, "sku": sku, "version": 1, "simulated": True, "date": "2026-11-30"}
     return head | {"source": SOURCE, "population": f"{NODES} nodes, all healthy", "rule": RULE, "metrics": metrics}
+
+
+def shape() -> ShapeReference:
+    """Return the shape of healthy iterations: of 200 nodes two halves of 250, jitter 1 % (normal, cut at 3.5 %)."""
+    random = Random(f"{SEED}/shape")
+    samples: list[float] = []
+    for _ in range(NODES * 2):
+        half = [1.0 + max(-JITTER_LIMIT, min(JITTER_LIMIT, random.gauss(0.0, JITTER))) for _ in range(ITERATIONS)]
+        samples += [time / median(half) for time in half]
+    frozen = freeze_shape(samples, SHAPE_RULE)
+    return ShapeReference(tuple(float(f"{one:.6g}") for one in frozen.quantiles), float(f"{frozen.stalled:.6g}"))
+
+
+def shape_rows() -> list[dict[str, object]]:
+    """Return the two rows of a shape as they stand in `include/baselines/*-simulated.json`."""
+    frozen, parameters = shape(), {"size_bytes": 268435456, "iterations": ITERATIONS}
+    head = {"test": "collective.stalls", "unit": "ratio", "parameters": parameters}
+    foot = {
+        "sample_size": NODES,
+        "simulated": True,
+        "source": f"{SHAPE_SOURCE}; made again by tests/unit/qualification/reference_population.py",
+        "date": "2026-11-30",
+    }
+    alike = {"floor": SHAPE_RULE.similarity, "ceiling": 1.0, "reached": 0.999, "quantiles": list(frozen.quantiles)}
+    stalled = {"most": SHAPE_RULE.stalled_share, "least": 0, "reached": 0, "stalled_above": frozen.stalled}
+    return [
+        {**head, "metric": "iteration_similarity", "statistic": "similarity", **alike, **foot},
+        {**head, "metric": "stalled_iterations", "statistic": "stalled_share", **stalled, **foot},
+    ]
 
 
 def written(document: dict[str, object]) -> str:

@@ -138,6 +138,39 @@ def test_a_count_has_one_right_value() -> None:
     assert (baseline.equals, baseline.on_failure) == (0.0, Verdict.FAIL_CONFIG)
 
 
+ALIKE = {**GOOD, "statistic": "similarity", "unit": "ratio", "floor": 0.99, "ceiling": 1.0, "reached": 0.999}
+STALLED = {key: GOOD[key] for key in ("test", "metric", "source", "date")}
+STALLED |= {"statistic": "stalled_share", "unit": "ratio", "most": 0.008, "least": 0, "reached": 0}
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (ALIKE, "`quantiles` belong"),
+        ({**GOOD, "quantiles": [0.9, 1.1]}, "`quantiles` belong"),
+        ({**ALIKE, "quantiles": [1.0]}, "two times at least"),
+        ({**ALIKE, "quantiles": [1.1, 0.9]}, "rising"),
+        ({**ALIKE, "quantiles": [0.0, 1.0]}, "above zero"),
+        (STALLED, "`stalled_above` belongs"),
+        ({**ALIKE, "quantiles": [0.9, 1.1], "stalled_above": 1.1}, "`stalled_above` belongs"),
+        ({**STALLED, "stalled_above": 1.0}, "no longer than the median"),
+    ],
+)
+def test_a_shape_needs_its_times_and_no_other_figure_has_any(row: dict[str, Any], says: str) -> None:
+    """Without them nothing could be compared, and a shape that is none would let every run pass."""
+    with pytest.raises(Permanent, match=says):
+        baseline_from_document(row, "sku", 1)
+
+
+def test_a_shape_reads_back_as_it_was_written() -> None:
+    """The dossier's baselines hold the frozen shape."""
+    given = {"schema": "nodeworthy.baseline/1", "sku": "s", "version": 1}
+    both = [{**ALIKE, "quantiles": [0.9, 1.0, 1.1]}, {**STALLED, "stalled_above": 1.06}]
+    baselines = baselines_from_document({**given, "baselines": both})
+    assert (baselines[0].quantiles, baselines[1].stalled_above) == ((0.9, 1.0, 1.1), 1.06)
+    assert baselines_from_document(json.loads(json.dumps(baselines_to_document(baselines)))) == baselines
+
+
 def test_two_rows_of_one_key_are_refused() -> None:
     """Nobody knows which of two floors counts."""
     document = {

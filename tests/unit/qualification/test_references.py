@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from nodeworthy.adapters.library_yaml import YamlLibrary
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Judgement, Verdict
 from nodeworthy.qualification.frame import build_rows
 from nodeworthy.qualification.references import freeze, references_from_document, z_for
 
-from tests.unit.qualification.reference_population import FIGURES, reference, written
+from tests.unit.qualification.reference_population import FIGURES, SHAPE_RULE, reference, shape_rows, written
 from tests.unit.qualification.written_results import INCLUDE, context, degraded, healthy, judge_context, noisy, stored
 
 
@@ -87,6 +88,14 @@ def test_freezing_ignores_a_minority_of_outliers() -> None:
 def test_the_shipped_references_can_be_made_again(sku: str) -> None:
     """The population's recipe gives the shipped file, byte for byte."""
     assert (INCLUDE / "baselines" / f"{sku}-reference.json").read_text() == written(reference(sku))
+
+
+@pytest.mark.parametrize("sku", sorted(FIGURES))
+def test_the_shipped_shapes_can_be_made_again(sku: str) -> None:
+    """Shape and limits are those of the recipe, and the limits those of the statistical rules in force."""
+    document = json.loads((INCLUDE / "baselines" / f"{sku}-simulated.json").read_text())
+    assert [row for row in document["baselines"] if row["test"] == "collective.stalls"] == shape_rows()
+    assert YamlLibrary(INCLUDE).statistics().shape == SHAPE_RULE
 
 
 def judge_by_a_noisy_population() -> Callable[[dict[str, Any]], Judgement]:
