@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import os
 import shutil
@@ -111,12 +110,17 @@ class Handle:
 
 
 def kubeconfig(url: str, ca_file: Path, token: str, namespace: str) -> str:
-    """A kubeconfig that needs no other file."""
-    authority = base64.b64encode(ca_file.read_bytes()).decode()
+    """A kubeconfig that names its authority by file.
+
+    What stands in the kubeconfig itself the Python client writes into a temporary file of each process, and removes it
+    at an ordinary exit only (kubernetes 36, config/kube_config.py): a forked task process of Airflow's has none.
+    """
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "nodeworthy-lab", "cluster": {"server": url, "certificate-authority-data": authority}}],
+        "clusters": [
+            {"name": "nodeworthy-lab", "cluster": {"server": url, "certificate-authority": str(ca_file.resolve())}}
+        ],
         "users": [{"name": "lab", "user": {"token": token}}],
         "contexts": [{"name": "lab", "context": {"cluster": "nodeworthy-lab", "user": "lab", "namespace": namespace}}],
         "current-context": "lab",

@@ -136,7 +136,10 @@ def load() -> Any:
     # While it is imported it tells of hundreds of its functions.
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     import great_expectations
+    from great_expectations.data_context.types import base
 
+    # It sets its own level and tells at each judgement of a folder that nothing is ever written to.
+    logging.getLogger(base.__name__).setLevel(logging.WARNING)
     return great_expectations
 
 

@@ -81,8 +81,8 @@ def raw_client(kubeconfig: Path, token: str | None = "") -> httpx.Client:
 
     document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
     cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
-    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-    context = ssl.create_default_context(cadata=authority)
+    inline = base64.b64decode(cluster.get("certificate-authority-data", "")).decode() or None
+    context = ssl.create_default_context(cafile=cluster.get("certificate-authority"), cadata=inline)
     headers = {} if token is None else {"Authorization": f"Bearer {token or user['token']}"}
     return httpx.Client(base_url=cluster["server"], verify=context, headers=headers, timeout=20)
 
