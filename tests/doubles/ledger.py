@@ -10,7 +10,7 @@ from typing import Any
 
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.history import Figure, Figures
-from nodeworthy.evidence.inventory import Component, Inventory
+from nodeworthy.evidence.inventory import Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import Qualification, StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
@@ -48,7 +48,7 @@ class MemoryLedger:
         self.inventories: list[tuple[str, EvidenceReference]] = []
         self.moves: list[tuple[str, Mapping[str, Any]]] = []
         self.shown: dict[str, int] = {}
-        self.parts: dict[str, tuple[Component, ...]] = {}
+        self.places: dict[str, list[Placement]] = {}
         self.histories: dict[str, dict[str, Figures]] = {}
 
     # -- nodes and episodes
@@ -106,14 +106,20 @@ class MemoryLedger:
     # -- moves
 
     def record_inventory(self, lease: Lease, inventory: Inventory, reference: EvidenceReference) -> None:
-        """Remember that an inventory was recorded."""
+        """Remember that an inventory was recorded; what is gone or seen otherwise has left its place."""
         self._fence(lease)
         self.inventories.append((lease.node, reference))
-        self.parts[lease.node] = inventory.components
+        now, before = self._clock.now(), self.places.get(lease.node, [])
+        seen = set(inventory.components)
+        stays = {one.component for one in before if one.until is None} & seen
+        self.places[lease.node] = [
+            *(one if one.until or one.component in stays else replace(one, until=now) for one in before),
+            *(Placement(lease.node, part, now, None) for part in inventory.components if part not in stays),
+        ]
 
     def components(self, node: str) -> tuple[Placement, ...]:
-        """Return the parts of the last inventory, as if they had been there for ever."""
-        return tuple(Placement(node, part, self._clock.now(), None) for part in self.parts.get(node, ()))
+        """Return the parts of every inventory with their time."""
+        return tuple(self.places.get(node, ()))
 
     def advance(
         self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from nodeworthy.errors import OutcomeUnknown, Permanent
+from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.rows import Projection
@@ -33,6 +34,7 @@ class Machine:
     """What the machine is now, what was done to it (`sent`), and how it misbehaves."""
 
     inventory: Inventory
+    log: EventLog = field(default_factory=lambda: EventLog(logs={"DGX/EventLog": 0}))
     now: datetime = START
     power: Power = Power.ON
     progress: str = "SetupEntered"
@@ -139,6 +141,10 @@ class MachineBmc:
     def inventory(self) -> Inventory:
         """Read everything."""
         return self._machine.inventory
+
+    def event_log(self, rules: LogRules) -> EventLog:
+        """Read the log."""
+        return self._machine.log
 
     def firmware(self) -> tuple[FirmwareItem, ...]:
         """Read firmware."""

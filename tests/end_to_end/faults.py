@@ -38,6 +38,7 @@ EXPECTED = {
     "firmware-needs-ac-cycle": Expected(("HostBIOS_0", "1.05.03"), ("conformant",), OLD),
     "bmc-silent": Expected(("BMC", "answer"), ("declared",)),
     "bmc-login-refused": Expected(("BMC", "login"), ("declared",)),
+    "sel-critical": Expected(("EventLog", "MemoryECCUncorrectable", "clear the log"), ("inventoried",)),
     "nvlink-degraded": Expected(("gpu/4", "GB/s", "4.0 % below"), QUARANTINED),
     "nvlink-down": Expected(("gpu/2", "nvlinks_up 17 is not 18"), QUARANTINED),
     "pcie-narrow": Expected(("gpu/1", "pcie_width_current 8 is not 16"), QUARANTINED, NEVER),

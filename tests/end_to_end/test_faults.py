@@ -46,7 +46,7 @@ def test_a_node_made_of_captures_runs_through_the_same_pipeline(running: Running
 
 @pytest.mark.parametrize("node", [*HEALTHY_IN_WAVE, *(f"f-{name}" for name in BORNE)])
 def test_no_healthy_node_is_refused(running: Running, wave: str, node: str) -> None:
-    """Nodes without a fault, or with one that can be borne, arrive beside 41 that do not."""
+    """Nodes without a fault, or with one that can be borne, arrive beside 42 that do not."""
     assert running.milestones(node) == {node: "standby"}, running.reason(node)
 
 

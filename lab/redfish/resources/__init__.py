@@ -14,6 +14,7 @@ _MODULES = (
     "update",
     "tasks",
     "events",
+    "logs",
 )
 
 

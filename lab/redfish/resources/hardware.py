@@ -1,4 +1,4 @@
-"""Parts of the host: memory modules, drives, PCIe devices, BIOS settings, secure boot and the event log."""
+"""Parts of the host: memory modules, drives, PCIe devices, BIOS settings and secure boot."""
 
 from __future__ import annotations
 
@@ -245,25 +245,3 @@ def change_secure_boot(context: Context, system: str) -> Answer:
     context.node.secure_boot = enable
     context.effect("secure-boot", enable=enable)
     return Answer()
-
-
-@get("Systems/{system}/LogServices")
-def log_services(context: Context, system: str) -> Document:
-    """The system event log."""
-    _host_only(context, system)
-    return collection(context.path, "LogService", ["EventLog"])
-
-
-@get("Systems/{system}/LogServices/EventLog")
-def event_log(context: Context, system: str) -> Document:
-    """The system event log's description."""
-    _host_only(context, system)
-    entries = link(context.path + "/Entries")
-    return resource(context.path, "LogService.v1_7_0", "System Event Log", Entries=entries)
-
-
-@get("Systems/{system}/LogServices/EventLog/Entries")
-def event_log_entries(context: Context, system: str) -> Document:
-    """Its entries; the lab's machines keep none."""
-    _host_only(context, system)
-    return collection(context.path, "LogEntry", [])

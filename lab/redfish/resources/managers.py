@@ -89,11 +89,3 @@ def interface(context: Context, manager: str, interface: str) -> Document:
         LinkStatus="LinkUp",
         Status=OK,
     )
-
-
-@get("Managers/{manager}/LogServices")
-def log_services(context: Context, manager: str) -> Document:
-    """The lab's BMCs keep no log."""
-    if manager != context.platform.host_manager:
-        raise errors.not_found(ROOT + context.path)
-    return collection(context.path, "LogService", [])

@@ -20,16 +20,20 @@ import sushy.exceptions
 
 from nodeworthy.adapters.bmc_redfish_errors import Phase, translate
 from nodeworthy.adapters.bmc_redfish_inventory import read_firmware, read_inventory
+from nodeworthy.adapters.bmc_redfish_log import LogReader
 from nodeworthy.adapters.bmc_redfish_state import read_state, reset_target
 from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, part, text
 from nodeworthy.adapters.bmc_redfish_updates import list_updates, read_update, task_of, update_target
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.ports import Clock, SystemState, UpdateState
 from nodeworthy.qualification.sku import BmcProfile, Sku
 
 CONNECT_TIMEOUT_SECONDS = 5
+ASK_AGAIN = {401, 503}
+"""Answers that say nothing of the resource: the session ended, or the BMC is busy or restarting."""
 EFFECT_HEADER = "X-Nodeworthy-Effect"
 QUIRK_NO_EXPAND = "expand-drops-fields"
 QUIRK_NO_KEEP_ALIVE = "no-keep-alive"
@@ -133,6 +137,18 @@ class _Door:
             raise translate(error, self._node, Phase.READ, f"reading {path}") from error
         return response.status_code, _body(response), response.headers
 
+    def ask(self, path: str) -> tuple[int, Resource]:
+        """Read what a BMC may well not serve: status and body. Raises when it is silent, busy, or ended the session."""
+        try:
+            response = self._connector.get(path)
+        except sushy.exceptions.HTTPError as error:
+            if error.status_code in ASK_AGAIN:
+                raise translate(error, self._node, Phase.READ, f"reading {path}") from error
+            return error.status_code, {}
+        except sushy.exceptions.SushyError as error:
+            raise translate(error, self._node, Phase.READ, f"reading {path}") from error
+        return response.status_code, _body(response)
+
     def patch(self, path: str, document: Mapping[str, Any], *, effect_id: str) -> None:
         """Change a resource; sushy walks through the ETag forms that BMCs refuse."""
         _, body, headers = self.read(path)
@@ -167,18 +183,20 @@ class RedfishBmc:
         self._profile = profile
         self._clock = clock
         self._paths: dict[str, str] = {}
+        self._known: Tree | None = None
 
     def inventory(self) -> Inventory:
         """Read components, firmware and neighbours. Permanent when the pinned system is not there."""
-        tree = self._tree()
-        host = self._system(tree)
-        baseboard = None
-        if self._profile.baseboard_id:
-            baseboard = tree.get(self._paths[self._profile.baseboard_id]) if self._has_baseboard() else None
-            if baseboard is None:
-                tree.lacks.append(f"system {self._profile.baseboard_id} (not listed)")
-        inventory = read_inventory(tree, self._door.root, host, baseboard)
+        tree = self._known = self._tree()
+        systems = self._systems(tree)
+        inventory = read_inventory(tree, self._door.root, systems[0], systems[1] if len(systems) > 1 else None)
         return replace(inventory, raw={**inventory.raw, "read_at": self._clock.now().isoformat()})
+
+    def event_log(self, rules: LogRules) -> EventLog:
+        """Read the logs of host, baseboard, their chassis and managers; what the inventory read is not read again."""
+        tree = self._known or self._tree()
+        skips = part(self._door.root, "ProtocolFeaturesSupported", "TopSkipQuery") is True
+        return LogReader(tree, self._door.ask, rules, self._expands(), skips).read(self._systems(tree))
 
     def firmware(self) -> tuple[FirmwareItem, ...]:
         """Read the firmware inventory."""
@@ -228,8 +246,22 @@ class RedfishBmc:
         return list_updates(self._tree(), self._door.root)
 
     def _tree(self) -> Tree:
+        return Tree(self._door.get, expand=self._expands())
+
+    def _expands(self) -> bool:
         announced = part(self._door.root, "ProtocolFeaturesSupported", "ExpandQuery", "Levels") is True
-        return Tree(self._door.get, expand=announced and QUIRK_NO_EXPAND not in self._profile.quirks)
+        return announced and QUIRK_NO_EXPAND not in self._profile.quirks
+
+    def _systems(self, tree: Tree) -> list[Resource]:
+        """Read the pinned system and the baseboard's, where the profile names one; without it there is a lack."""
+        host = self._system(tree)
+        if not self._profile.baseboard_id:
+            return [host]
+        baseboard = tree.get(self._paths[self._profile.baseboard_id]) if self._has_baseboard() else None
+        if baseboard is None:
+            tree.lacks.append(f"system {self._profile.baseboard_id} (not listed)")
+            return [host]
+        return [host, baseboard]
 
     def _system(self, tree: Tree) -> Resource:
         """Read the pinned system, and only that: its neighbours may be off or not its own."""

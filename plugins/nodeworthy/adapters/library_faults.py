@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nodeworthy.adapters.library_yaml_files import line_in, read
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.bmc_log import LogRules, log_rules_from_document
 from nodeworthy.evidence.findings import Catalogue, catalogue_from_documents
 from nodeworthy.qualification.content_rules import ContentRules, rules_from_documents
 
@@ -44,3 +45,7 @@ class FaultLibrary:
         """The rules for verdicts by content."""
         content = read(self._folder / "content.yaml", self._schemas, "content-rules-1")
         return rules_from_documents(content, read(self._folder / "physics.yaml", self._schemas, "physics-1"))
+
+    def log_rules(self) -> LogRules:
+        """The rules for reading and judging the event log of a BMC."""
+        return log_rules_from_document(read(self._folder / "bmc_log.yaml", self._schemas, "bmc-log-1"))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nodeworthy.evidence.bmc_log import LogRules
+from nodeworthy.evidence.findings import Catalogue
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
@@ -57,6 +59,14 @@ class LibraryInForce:
     def tolerated_xids(self, pool: str) -> tuple[str, ...]:
         """Return the Xid codes that decide nothing when they came before the tests."""
         return self._files.tolerated_xids(pool)
+
+    def catalogue(self, pool: str) -> Catalogue:
+        """Return the fault catalogues, as the pool has them."""
+        return self._files.catalogue(pool)
+
+    def log_rules(self) -> LogRules:
+        """Return how the event log of a BMC is read and judged."""
+        return self._files.log_rules()
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""

@@ -46,6 +46,7 @@ class YamlLibrary:
         self._folder = folder
         self._schemas = folder / "schemas"
         self._lifecycle = lifecycle
+        self._faults = FaultLibrary(folder)
         # One cache per library and reader: what a process has made of a file stays the same for its life.
         self.lifecycle = cache(self._read_lifecycle)
         self.sku = cache(self._read_sku)
@@ -58,6 +59,8 @@ class YamlLibrary:
         self.statistics = cache(self._read_statistics)
         self.roles = cache(self._read_roles)
         self.tolerated_xids = cache(self._read_tolerated_xids)
+        self.catalogue = cache(self._faults.catalogue)
+        self.log_rules = cache(self._faults.log_rules)
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
         """Read a fleet manifest (YAML or CSV), anew each time: operators edit it."""
@@ -159,7 +162,7 @@ class YamlLibrary:
         return values.learning_rule(read(path, self._schemas, "learning-1"), self.statistics().fault_model)
 
     def _read_tolerated_xids(self, pool: str) -> tuple[str, ...]:
-        return FaultLibrary(self._folder).catalogue(pool).tolerated_since_boot("xid")
+        return self.catalogue(pool).tolerated_since_boot("xid")
 
     def _read_statistics(self) -> StatisticalRules:
         path = self._path("statistics", "combined", ".yaml")

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.qualification.sku import Sku
@@ -52,6 +53,9 @@ class Bmc(Protocol):
 
     def inventory(self) -> Inventory:
         """Read components, firmware and neighbours. Raises Permanent when the pinned system is not there."""
+
+    def event_log(self, rules: LogRules) -> EventLog:
+        """Read the newest entries of the event logs; what is not served is a gap in the answer, never an error."""
 
     def firmware(self) -> tuple[FirmwareItem, ...]:
         """Read the firmware inventory."""

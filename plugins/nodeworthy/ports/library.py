@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from nodeworthy.evidence.bmc_log import LogRules
+from nodeworthy.evidence.findings import Catalogue
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
@@ -37,6 +39,12 @@ class Library(Protocol):
 
     def tolerated_xids(self, pool: str) -> tuple[str, ...]:
         """Return the Xid codes that decide nothing when they came before the tests, as the pool has it."""
+
+    def catalogue(self, pool: str) -> Catalogue:
+        """Return the fault catalogues, as the pool has them."""
+
+    def log_rules(self) -> LogRules:
+        """Return how the event log of a BMC is read and judged."""
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeworthy.errors import Refused
+from nodeworthy.evidence.bmc_log import EventLog
 from nodeworthy.evidence.inventory import Component, ComponentKind, Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.procedures.bmc_log import log_refusals
 from nodeworthy.procedures.effect import Case
 from nodeworthy.qualification.sku import PartRule, Sku
 
@@ -33,9 +35,13 @@ NAMES = {
 }
 
 
-def conform(case: Case, inventory: Inventory, evidence: EvidenceReference) -> None:
+def conform(case: Case, inventory: Inventory, log: EventLog, evidence: EvidenceReference) -> None:
     """Advance a node that is built and cabled as declared. Raises Refused with every difference."""
-    found = [*part_differences(case.sku, inventory), *cabling_differences(case.node, inventory)]
+    found = [
+        *part_differences(case.sku, inventory),
+        *cabling_differences(case.node, inventory),
+        *log_refusals(case, log),
+    ]
     if found:
         for difference in found:
             case.work.say(f"Does not conform: {difference}.")

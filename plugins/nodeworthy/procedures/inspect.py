@@ -33,9 +33,10 @@ def inspect(lease: Lease, node: FleetNode, work: Work) -> Done | Waiting:
             return power_on(case, bmc, state)
         settle_power_on(case, state)
         seen = bmc.inventory()
+        log = bmc.event_log(work.library.log_rules())
     discover(case, seen)
-    evidence = inventory(case, seen)
-    conform(case, seen, evidence)
+    evidence = inventory(case, seen, log)
+    conform(case, seen, log, evidence)
     summary = (
         f"{node.name} is what was declared: serial {seen.serial}, {len(seen.components)} components of SKU {node.sku}, "
         f"{len(node.cabling)} cables."

@@ -1,5 +1,7 @@
 """Inventory: every component by serial, stored as evidence and in the ledger, with the firmware that plans build on.
 
+The BMC's event log, as far as it was read, stands in the same evidence.
+
 The reading is kept as a record of the episode (an effect of kind `reading`), so that a plan is made from one known
 reading and keeps its hash, whatever is updated afterwards.
 """
@@ -10,9 +12,11 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
+from nodeworthy.evidence.bmc_log import EventLog
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.procedures.effect import PROVEN, Case
@@ -22,9 +26,9 @@ READING = "reading"
 STEP = "inventory"
 
 
-def inventory(case: Case, seen: Inventory) -> EvidenceReference:
+def inventory(case: Case, seen: Inventory, log: EventLog) -> EvidenceReference:
     """Store what was read, record the components and advance. Returns the evidence's reference."""
-    content = document(case, seen)
+    content = document(case, seen, log)
     digest = sha256(content).hexdigest()
     path = f"nodes/{case.node.serial}/{case.lease.episode}/inventory-{digest[:12]}.json"
     reference = case.work.store.put(path, content)
@@ -42,7 +46,7 @@ def inventory(case: Case, seen: Inventory) -> EvidenceReference:
     return reference
 
 
-def document(case: Case, seen: Inventory) -> bytes:
+def document(case: Case, seen: Inventory, log: EventLog) -> bytes:
     """Return the evidence document: stable JSON, so that the same reading has the same hash."""
     body = {
         "schema": "nodeworthy.inventory/1",
@@ -50,8 +54,9 @@ def document(case: Case, seen: Inventory) -> bytes:
         "episode": case.lease.episode,
         **asdict(seen),
         "raw": dict(seen.raw),
+        "event_log": asdict(log),
     }
-    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), default=datetime.isoformat).encode()
 
 
 def keep_reading(case: Case, firmware: tuple[FirmwareItem, ...], reference: EvidenceReference | None) -> None:

@@ -17,11 +17,13 @@ from nodeworthy.lifecycle.fleet import BmcAddress, FleetNode
 from nodeworthy.ports import Power
 from nodeworthy.qualification.sku import BmcProfile, Sku
 
+from tests.doubles.bench import library
 from tests.doubles.tiny_bmc import RESET, SYSTEM, UPDATE, TinyBmc, tiny_bmc
 
 PROFILE = BmcProfile("DGX", "HGX_Baseboard_0", read_timeout=timedelta(seconds=1))
 SKU = Sku("h100-sxm-8", 1, ("DGXH100",), (), PROFILE, "set", 8, 18)
 SESSIONS = "/redfish/v1/SessionService/Sessions"
+LOGS = f"{SYSTEM}/LogServices"
 
 
 @pytest.fixture
@@ -218,3 +220,19 @@ def test_a_task_ends_by_its_state_alone(
     """100 per cent is no end, Completed with a bad status no success, and a vanished task no outcome."""
     state = read_update("/t/1", status, body)
     assert (state.running, state.succeeded, state.unclear) == (running, succeeded, unclear)
+
+
+@pytest.mark.parametrize("status", [404, 405, 500])
+def test_a_log_that_is_announced_and_not_served_is_a_gap(tiny: TinyBmc, session: RedfishBmc, status: int) -> None:
+    """For every other resource 405 and 500 are errors; a log may be missing."""
+    tiny.resources[SYSTEM]["LogServices"] = {"@odata.id": LOGS}
+    tiny.fails["GET", LOGS] = status
+    assert f"LogServices of DGX answers {status}" in session.event_log(library().log_rules()).gaps
+
+
+def test_the_log_of_a_busy_bmc_is_read_later(tiny: TinyBmc, session: RedfishBmc) -> None:
+    """503 says nothing of the log: the step is tried again."""
+    tiny.resources[SYSTEM]["LogServices"] = {"@odata.id": LOGS}
+    tiny.fails["GET", LOGS] = 503
+    with pytest.raises(Transient, match="busy, restarting"):
+        session.event_log(library().log_rules())

@@ -145,7 +145,7 @@ def test_every_action_of_every_table_is_known(shipped: Catalogue) -> None:
     used = {fault.action for fault in shipped.faults.values()} | {row.action for row in shipped.nvlink}
 
     assert used <= set(shipped.actions)
-    assert len(shipped.faults) == 176 + 140 + 133 + 86
+    assert len(shipped.faults) == 176 + 140 + 133 + 95
 
 
 def test_a_message_of_redfish_is_found_with_and_without_its_version(shipped: Catalogue) -> None:

@@ -20,6 +20,7 @@ BEHAVIOUR = {
     "bmc-silent",
     "bmc-slow",
     "bmc-login-refused",
+    "sel-critical",
     "no-boot",
     "boots-old-image",
     "reset-ignored",

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from nodeworthy.errors import Refused
+from nodeworthy.evidence.bmc_log import EventLog, LogEntry
 from nodeworthy.evidence.inventory import Component, ComponentKind, Neighbour
 from nodeworthy.evidence.records import Qualification
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.procedures.conform import cabling_differences, part_differences
 from nodeworthy.procedures.inspect import inspect
 
-from tests.doubles.bench import bench, healthy_inventory, library, node_of
+from tests.doubles.bench import Bench, bench, healthy_inventory, library, node_of
+from tests.doubles.machine import START
 
 SKU = library().sku("h100-sxm-8")
 
@@ -159,3 +163,77 @@ def test_a_part_that_calls_itself_critical_does_not_conform() -> None:
         assert bool(found) == refused, found
     bad = part_differences(SKU, replace(inventory, components=(*others, replace(supply, health="Critical"))))
     assert bad == [f"power supply {supply.slot} calls itself critical: read the BMC's event log and replace the part"]
+
+
+def logged(**entry: Any) -> EventLog:
+    """A log with one entry."""
+    body: dict[str, Any] = {
+        "severity": "Critical",
+        "message_id": "OpenBMC.0.1.0.CPUError",
+        "message": "CPU Error: IERR.",
+    }
+    return EventLog((LogEntry("DGX/EventLog", "7", START, **(body | entry)),), {"DGX/EventLog": 1})
+
+
+def test_an_unresolved_critical_entry_of_the_bmcs_log_refuses_like_a_part_that_calls_itself_critical() -> None:
+    """The sentence names entry, time, message and what to do; the log as it was read is evidence."""
+    one = bench()
+    one.machine.log = logged()
+    with pytest.raises(
+        Refused, match=r"is not what was declared: the BMC's DGX/EventLog has entry 7 of 2026-11-30 12:00"
+    ):
+        one.run(inspect)
+    assert one.ledger.nodes(["gpu-a01"])[0].milestone == "inventoried"
+    (stored,) = [json.loads(content) for path, content in one.store.content.items() if "inventory" in path]
+    assert stored["event_log"]["entries"][0]["at"] == "2026-11-30T12:00:00+00:00"
+
+
+def test_a_warning_in_the_bmcs_log_is_a_remark_in_the_log_of_the_step() -> None:
+    """It decides nothing and is not lost."""
+    one = bench()
+    one.machine.log = logged(severity="Warning", message_id="OpenBMC.0.1.0.DriveError", message="Drive 3 slow.")
+    one.run(inspect)
+    assert any(line.startswith("Remark: the BMC's DGX/EventLog has entry 7") for line in one.said)
+
+
+def test_a_bmc_without_a_log_is_a_gap_that_is_said_and_no_refusal() -> None:
+    """Nobody can take it for a log that was read and empty."""
+    one = bench()
+    one.machine.log = EventLog(gaps=("DGX announces no log",))
+    one.run(inspect)
+    assert "Read the BMC's event log: none." in one.said
+    assert "Not checked in the BMC's event log: DGX announces no log." in one.said
+
+
+def supplies(one: Bench, *serials: str) -> str:
+    """Record an inventory with these serials of the first supplies, and let an hour pass. Returns the first's slot."""
+    parts = list(healthy_inventory().components)
+    at = parts.index(healthy_inventory().of_kind(ComponentKind.PSU)[0])
+    for number, serial in enumerate(serials, at):
+        parts[number] = replace(parts[number], serial=serial)
+    seen = replace(healthy_inventory(), components=tuple(parts))
+    one.ledger.record_inventory(one.lease, seen, one.store.put(f"before {serials}", b""))
+    one.machine.inventory = seen
+    one.machine.now += timedelta(hours=1)
+    return parts[at].slot
+
+
+def test_an_entry_about_a_supply_that_was_exchanged_since_does_not_refuse() -> None:
+    """The ledger saw another serial in the slot: the entry is about the part that left."""
+    one = bench("discovered")
+    slot = supplies(one, "OLD")
+    supplies(one, "NEW")
+    one.machine.log = logged(origin=slot)
+    one.run(inspect)
+    assert any(f"before {slot} was exchanged" in line for line in one.said), one.said
+
+
+@pytest.mark.parametrize("now", [("P1", "P2"), ("P2", "P1")])
+def test_a_supply_that_stayed_or_only_moved_is_no_exchange(now: tuple[str, str]) -> None:
+    """Two supplies that swapped their slots are both still there, and so is the fault."""
+    one = bench("discovered")
+    slot = supplies(one, "P1", "P2")
+    supplies(one, *now)
+    one.machine.log = logged(origin=slot)
+    with pytest.raises(Refused, match="CPU Error"):
+        one.run(inspect)
