@@ -72,8 +72,9 @@ class YamlLibrary:
 
     def read_all(self) -> None:
         """Read every file once; what is broken is left to whoever needs it and gets its sentence."""
-        with suppress(Permanent):
-            self.lifecycle()
+        for single in (self.lifecycle, self.log_rules):
+            with suppress(Permanent):
+                single()
         readers: tuple[tuple[Callable[[str], object], str, str], ...] = (
             (self.sku, "skus", ".yaml"),
             (self.baselines, "skus", ".yaml"),

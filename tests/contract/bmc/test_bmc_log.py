@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from nodeworthy.evidence.bmc_log import EventLog, judge_log
 from nodeworthy.lifecycle.fleet import FleetNode
 
+from lab.truth.fleet import FleetFile, NodeSpec, Replay
 from tests.contract.bmc.conftest import LIBRARY, Offer, lab_directory, lab_node
-from tests.contract.redfish.conftest import ServedLab
+from tests.contract.redfish.conftest import ServedLab, served
 
 RULES = LIBRARY.log_rules()
 H100 = LIBRARY.sku("h100-sxm-8")
@@ -69,3 +73,40 @@ def test_a_resolved_entry_and_a_warning_do_not_refuse(lab: ServedLab) -> None:
     log = read(node)
     assert [(one.severity, one.origin) for one in log.entries] == [("Critical", ""), ("Warning", "NVMe_5")]
     assert refusals(log) == ()
+
+
+def test_the_log_of_a_captured_bmc_is_judged_like_a_real_one(tmp_path: Path) -> None:
+    """A SEL without MessageIds, newest first: the supply's failure is over, the processor's is not."""
+    system = "/redfish/v1/Systems/DGX"
+    sel = f"{system}/LogServices/SEL"
+
+    def link(path: str) -> dict[str, str]:
+        return {"@odata.id": path}
+
+    def entry(number: int, severity: str, message: str) -> dict[str, Any]:
+        own = {
+            "Id": str(number),
+            "EntryType": "SEL",
+            "Severity": severity,
+            "Message": message,
+            "SensorNumber": number % 2,
+        }
+        return {**link(f"{sel}/Entries/{number}"), "Created": f"2026-11-01T0{number}:00:00+00:00", **own}
+
+    rows = [entry(3, "OK", "PSU1 failed - Deasserted"), entry(2, "Critical", "CPU0 IERR - Asserted"),
+            entry(1, "Critical", "PSU1 failed - Asserted")]  # fmt: skip
+    bundle = {
+        "/redfish/v1/": {**link("/redfish/v1"), "Systems": link("/redfish/v1/Systems")},
+        "/redfish/v1/Systems": {**link("/redfish/v1/Systems"), "Members": [link(system)]},
+        system: {**link(system), "Id": "DGX", "LogServices": link(f"{system}/LogServices")},
+        f"{system}/LogServices": {**link(f"{system}/LogServices"), "Members": [link(sel)]},
+        sel: {**link(sel), "Id": "SEL", "Entries": link(f"{sel}/Entries")},
+        f"{sel}/Entries": {**link(f"{sel}/Entries"), "Members": rows, "Members@odata.count": 3},
+    }
+    (tmp_path / "bmc.json").write_text(json.dumps(bundle))
+    spec = NodeSpec("captured", "h100-sxm-8", "A1", 1, replay=Replay(redfish=tmp_path / "bmc.json"))
+    with served(FleetFile("lab", (spec,)), tmp_path) as lab:
+        log = read(lab_node(lab, "captured"))
+    assert [one.id for one in log.entries] == ["1", "2", "3"]
+    (phrase,) = refusals(log)
+    assert "DGX/SEL has entry 2 of 2026-11-01 02:00 UTC, CPU0 IERR - Asserted (Critical)" in phrase
