@@ -89,11 +89,24 @@ def _one_wave(stack: Stack, seed: int, wave: int) -> tuple[list[Blow], Counter[s
     wrong: Counter[str] = Counter({WRONG[0]: state != "success"})
     for node, milestone in running.milestones(*nodes).items():
         rows = running.effects(node=node)
-        wrong[WRONG[1]] += milestone != "standby"
+        if milestone != "standby":
+            wrong[WRONG[1]] += 1
+            _tell_of(running, run, node, milestone)
         wrong[WRONG[2]] += done(rows) != ONCE
         wrong[WRONG[3]] += not counted_once(rows)
         wrong[WRONG[4]] += any(row["kind"] == "customer-pod-scheduled" for row in rows)
     return hits, wrong
+
+
+def _tell_of(running: Running, run: str, node: str, milestone: str) -> None:
+    """Say why a node did not arrive, and how its tasks ended: the stack goes away with the result."""
+    place = running.task(run, "inspect", node)["map_index"]
+    ends = [
+        f"{task['task_id']} {task['state']} (try {task['try_number']})"
+        for task in running.tasks(run)
+        if task["map_index"] == place and (task["state"] != "success" or task["try_number"] > 1)
+    ]
+    sys.stderr.write(f"{node} is {milestone}: {running.reason(node)} {', '.join(ends)}\n")
 
 
 def _audit_holds(stack: Stack) -> bool:
