@@ -26,27 +26,33 @@ def _lanes(value: str) -> dict[str, list[str]]:
     return {"values": [value] * _LANES}
 
 
+def _module(rail: dict[str, Any]) -> dict[str, Any]:
+    """The transceiver, as the cable's own memory tells of it."""
+    up = rail.get("up", True)
+    return {
+        "Bias Current [mA]": "265.504,265.504,248.416,248.416 [40..480]",
+        "DataPath FW Fault": "0",
+        "FW Version": "40.242.17",
+        "Module FW Fault": "0",
+        "Rx CDR LOL [per lane]": _lanes("0"),
+        "Rx LOS [per lane]": _lanes("0" if up else "1"),
+        "Rx Power Current [dBm]": "2.583,2.253,2.233,2.658 [-9.914..6.999]",
+        "Temperature [C]": "52 [-10..80]",
+        "Tx CDR LOL [per lane]": _lanes("0"),
+        "Tx Fault [per lane]": _lanes("0"),
+        "Tx LOS [per lane]": _lanes("0"),
+        "Tx Power Current [dBm]": "2.193,1.202,1.708,1.274 [-6.904..6.999]",
+        "Vendor Name": "LAB",
+        "Vendor Part Number": "OSFP-400G-DR4",
+        "Vendor Serial Number": f"LAB-{rail['device']}",
+        "Voltage [mV]": "3235.5 [2970..3630]",
+    }
+
+
 def _output(rail: dict[str, Any]) -> dict[str, Any]:
     up = rail.get("up", True)
     return {
-        "Module Info": {
-            "Bias Current [mA]": "265.504,265.504,248.416,248.416 [40..480]",
-            "DataPath FW Fault": "0",
-            "FW Version": "40.242.17",
-            "Module FW Fault": "0",
-            "Rx CDR LOL [per lane]": _lanes("0"),
-            "Rx LOS [per lane]": _lanes("0" if up else "1"),
-            "Rx Power Current [dBm]": "2.583,2.253,2.233,2.658 [-9.914..6.999]",
-            "Temperature [C]": "52 [-10..80]",
-            "Tx CDR LOL [per lane]": _lanes("0"),
-            "Tx Fault [per lane]": _lanes("0"),
-            "Tx LOS [per lane]": _lanes("0"),
-            "Tx Power Current [dBm]": "2.193,1.202,1.708,1.274 [-6.904..6.999]",
-            "Vendor Name": "LAB",
-            "Vendor Part Number": "OSFP-400G-DR4",
-            "Vendor Serial Number": f"LAB-{rail['device']}",
-            "Voltage [mV]": "3235.5 [2970..3630]",
-        },
+        "Module Info": _module(rail),
         "Operational Info": {
             "Auto Negotiation": "ON",
             "FEC": "Standard_RS-FEC - (544,514)",

@@ -11,8 +11,8 @@ A soak of L4 or L5 is one task per node that starts a pod per segment. So the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, Context, Param, TriggerRule, chain
 
@@ -25,6 +25,7 @@ from nodeworthy.tasks.steps import NODE_LABEL, RETRIES
 from nodeworthy.tasks.wave import Gate, JudgeWave, OpenWave
 
 if TYPE_CHECKING:
+    from nodeworthy.lifecycle.path import Stage
     from nodeworthy.lifecycle.records import Lease, NodeRecord
     from nodeworthy.ports import Work
     from nodeworthy.procedures.finish import End
@@ -80,19 +81,22 @@ def burn_in_dag() -> DAG:
             wave=wave.task_id,
             trigger_rule=TriggerRule.ALL_DONE,
         )
-        finish = FinishSoak.partial(
-            task_id="finish",
-            map_index_template=NODE_LABEL,
-            trigger_rule=TriggerRule.ALL_DONE,
-            path=tuple(stage.name for stage in upto),
-            suite=LEVEL,
-            soak=True,
-            image=probe_image(),
-        ).expand(node=wave.output)
-        chain(
-            wave, group, judge, finish, SoakGate(task_id="gate", wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
-        )
+        gate = SoakGate(task_id="gate", wave=wave.task_id, trigger_rule=TriggerRule.ALL_DONE)
+        chain(wave, group, judge, _finish(upto).expand(node=wave.output), gate)
     return dag
+
+
+def _finish(upto: Sequence[Stage]) -> Any:
+    """Return the last square of a node, which tests it again once a person has cleared it."""
+    return FinishSoak.partial(
+        task_id="finish",
+        map_index_template=NODE_LABEL,
+        trigger_rule=TriggerRule.ALL_DONE,
+        path=tuple(stage.name for stage in upto),
+        suite=LEVEL,
+        soak=True,
+        image=probe_image(),
+    )
 
 
 def _level(context: Context) -> str:
