@@ -92,8 +92,8 @@ def against_the_oracle(corpus: Parameters, seed: int, nodes: int) -> list[dict[s
 def by_the_judge(corpus: Parameters, seed: int, nodes: int) -> dict[str, Any]:
     """Return how the judge decides on documents of a corpus, bad data among them."""
     document = yaml.safe_load(RULES.read_text(encoding="utf-8"))
-    frozen = freeze(corpus, seed, ShapeRule(**document["shape"]))
-    return judged(corpus, frozen, fault_model(document["fault_model"]), seed, nodes)
+    allowed = ShapeRule(**document["shape"])
+    return judged(corpus, freeze(corpus, seed, allowed), fault_model(document["fault_model"]), allowed, seed, nodes)
 
 
 def measure(seed: int, nodes: int, bad: int) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def measure(seed: int, nodes: int, bad: int) -> dict[str, Any]:
     with ProcessPoolExecutor(2) as pool:
         fleet = pool.submit(in_a_fleet, corpus, seed, nodes)
         oracle = pool.submit(against_the_oracle, corpus, seed, bad)
-        through_the_judge = pool.submit(by_the_judge, corpus, seed, nodes // 2)
+        through_the_judge = pool.submit(by_the_judge, corpus, seed, nodes)
     return {
         "benchmark": "accuracy",
         "seed": seed,

@@ -1,7 +1,8 @@
 """The same corpus through the judge itself: documents in, verdicts out, by Great Expectations and the shipped checks.
 
 The suite has the corpus' families as tests and the expectations of L1; the baselines have a floor at 80 % and a ceiling
-at 120 % of the reference, which no fault of the corpus reaches: what is found, is found by layer 3.
+at 120 % of the reference, which no fault of the corpus reaches: what is found, is found by layer 3, and stalls by the
+shape of the iterations.
 """
 
 from __future__ import annotations
@@ -19,15 +20,29 @@ from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.ports import JudgingBatch
 from nodeworthy.qualification.baselines import Baseline, baselines_from_document
+from nodeworthy.qualification.derived import SHAPES
 from nodeworthy.qualification.fault_model import FaultModel
 from nodeworthy.qualification.references import references_from_document
+from nodeworthy.qualification.similarity import SIMILARITY, STALLED_SHARE, ShapeRule
 from nodeworthy.qualification.sku import BmcProfile, Sku
 from nodeworthy.qualification.suite_document import suite_from_document
 from nodeworthy.qualification.suites import MetricSpec, Per, Suite, TestSpec
 
 from benchmarks.accuracy_figures import Tally
+from benchmarks.accuracy_strategies import ITERATIONS as STALLS
 from benchmarks.accuracy_strategies import REFERENCE_NODES, Finding, Frozen
-from lab.corpus.documents import REFERENCE, SKU, SUITE, TRANSPORT, TRANSPORT_FAMILY, UNIT, document, test_name
+from lab.corpus.documents import (
+    ITERATION_TIME,
+    ITERATIONS,
+    REFERENCE,
+    SKU,
+    SUITE,
+    TRANSPORT,
+    TRANSPORT_FAMILY,
+    UNIT,
+    document,
+    test_name,
+)
 from lab.corpus.nodes import WHOLE_NODE, blocks
 from lab.corpus.parameters import NODE, Parameters
 
@@ -57,10 +72,16 @@ def suite_of(parameters: Parameters) -> Suite:
         )
         for family in parameters.families
     )
-    return replace(shipped("l1"), name=SUITE, tests=tests)
+    shapes = tuple(
+        MetricSpec(statistic, Per.GPU, "ratio", statistic, derived_from=ITERATION_TIME)
+        for statistic in (SIMILARITY, STALLED_SHARE)
+    )
+    times = MetricSpec(ITERATION_TIME, Per.GPU, "us", "median", judged=False)
+    stalls = TestSpec(ITERATIONS, "corpus", (), timedelta(minutes=1), metrics=(times, *shapes))
+    return replace(shipped("l1"), name=SUITE, tests=(*tests, stalls))
 
 
-def baselines_of(parameters: Parameters, frozen: Frozen, model: FaultModel) -> tuple[Baseline, ...]:
+def baselines_of(parameters: Parameters, frozen: Frozen, model: FaultModel, allowed: ShapeRule) -> tuple[Baseline, ...]:
     """Return the corpus' baselines with the frozen references, whose rule looks at the figures together."""
     weights = {test_name(family): frozen.weights[family.name] for family in parameters.families}
     together = replace(model, subsystem_weights=weights).document()
@@ -80,7 +101,18 @@ def baselines_of(parameters: Parameters, frozen: Frozen, model: FaultModel) -> t
         {"schema": "nodeworthy.reference/1", **head, "simulated": True, **DATED, "rule": {**rule, **DATED_SOURCE}}
         | {"metrics": references}
     )
+    limits += _shapes(frozen, allowed)
     return baselines_from_document({"schema": "nodeworthy.baseline/1", **head, "baselines": limits}, known)
+
+
+def _shapes(frozen: Frozen, allowed: ShapeRule) -> list[dict[str, Any]]:
+    head = {"test": ITERATIONS, "unit": "ratio", "sample_size": REFERENCE_NODES, **DATED}
+    alike = {"floor": allowed.similarity, "ceiling": 1, "reached": 0.999, "quantiles": list(frozen.shape.quantiles)}
+    share = {"most": allowed.stalled_share, "least": 0, "reached": 0, "stalled_above": frozen.shape.stalled}
+    return [
+        {**head, "metric": SIMILARITY, "statistic": SIMILARITY, **alike},
+        {**head, "metric": STALLED_SHARE, "statistic": STALLED_SHARE, **share},
+    ]
 
 
 DATED_SOURCE = {"source": DATED["source"]}
@@ -98,9 +130,11 @@ class _Files:
         return self.limits
 
 
-def judged(parameters: Parameters, frozen: Frozen, model: FaultModel, seed: int, nodes: int) -> dict[str, Any]:
-    """Return how the judge decides on a corpus of five repeats, stalls left out, and what it says of bad data."""
-    files = _Files(suite_of(parameters), baselines_of(parameters, frozen, model))
+def judged(
+    parameters: Parameters, frozen: Frozen, model: FaultModel, allowed: ShapeRule, seed: int, nodes: int
+) -> dict[str, Any]:
+    """Return how the judge decides on a corpus of five repeats, and what it says of bad data."""
+    files = _Files(suite_of(parameters), baselines_of(parameters, frozen, model, allowed))
     sku = Sku(SKU, 1, (), (), BmcProfile(""), "corpus", parameters.gpus, 18)
     judge, tally, of_bad_data = JudgeGx(files), Tally(), Counter[str]()  # type: ignore[arg-type]
     for block in blocks(parameters, seed + 3, nodes):
@@ -112,7 +146,7 @@ def judged(parameters: Parameters, frozen: Frozen, model: FaultModel, seed: int,
             fault, spoilt = block.faults[number], block.bad_data[number]
             if spoilt:
                 of_bad_data[f"{spoilt}: {judgement.verdict}"] += 1
-            elif fault is None or fault.kind != "stall":
+            else:
                 tally.add([fault], [_finding(parameters, judgement)])
     return {"nodes": nodes, "figures": tally.figures(parameters, parameters.repeats), "bad_data": dict(of_bad_data)}
 
@@ -130,6 +164,8 @@ def _finding(parameters: Parameters, judgement: Judgement) -> Finding | None:
 
 def _named(parameters: Parameters, judgement: Judgement) -> Finding:
     first = judgement.reasons[0]
+    if first.metric in SHAPES:
+        return Finding(int(first.component.removeprefix("gpu/")), STALLS, -1)
     for family in parameters.families:
         if first.metric in family.metrics:
             component = WHOLE_NODE if first.component == "node" else int(first.component.removeprefix("gpu/"))

@@ -43,7 +43,7 @@ def _judged(result: dict[str, Any]) -> list[str]:
     wrongly = sum(count for what, count in of_bad_data.items() if what.partition(": ")[2] in ("fail", "pass"))
     return [
         f"{result['nodes']} nodes as documents with five runs, by Great Expectations and the checks of suite L1, "
-        f"stalls left out: recall {figures['recall_material']:.2f} % of faults of 3 % and more, "
+        f"stalls by the shape of the iterations: recall {figures['recall_material']:.2f} % of faults of 3 % and more, "
         f"{figures['recall_small']:.1f} % of smaller ones, {figures['false_alarms']} false alarms, precision "
         f"{figures['precision_material']:.2f} %, wrong reason {figures['wrong_reason']:.2f} %.",
         "",

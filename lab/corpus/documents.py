@@ -1,8 +1,9 @@
 """Nodes of the corpus as the result documents that a probe would write, with what is wrong with their data.
 
-Every metric's reference value is 100; a figure is the median of its runs and brings the runs along. Bad data spoils the
-document of a healthy node the way it happens in the field: a GPU without rows, a collective over the wrong transport, a
-tool's output cut off, a clock that makes figures too good.
+Every metric's reference value is 100; a figure is the median of its runs and brings the runs along. Each GPU also
+brings the times of its iterations, relative to the median of their own run. Bad data spoils the document of a healthy
+node the way it happens in the field: a GPU without rows, a collective over the wrong transport, a tool's output cut
+off, a clock that makes figures too good.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ REFERENCE = 100.0
 UNIT = "GB/s"
 SUITE, SKU = "corpus", "corpus-8"
 TRANSPORT_FAMILY, TRANSPORT, WRONG_TRANSPORT = "collectives", "NVLS", "SHM"
+ITERATIONS, ITERATION_TIME = "corpus.iterations", "iteration_time"
 
 
 def node_name(block: Block, number: int) -> str:
@@ -35,16 +37,11 @@ def document(parameters: Parameters, block: Block, number: int, repeats: int, se
     """Return the result document of one node from its first `repeats` runs, with its bad data if it has any."""
     node = node_name(block, number)
     tests = [
-        {
-            "test": test_name(family),
-            "execution": "completed",
-            "exit_code": 0,
-            "transport": TRANSPORT if family.name == TRANSPORT_FAMILY else None,
-            "reason": None,
-        }
+        _completed(test_name(family), TRANSPORT if family.name == TRANSPORT_FAMILY else None)
         for family in parameters.families
-    ]
+    ] + [_completed(ITERATIONS, None)]
     rows = [row for family in parameters.families for row in _rows(block, number, family, repeats)]
+    rows += _iterations(block, number, repeats)
     whole = {
         "schema": "nodeworthy.result/1",
         "simulated": True,
@@ -62,6 +59,26 @@ def document(parameters: Parameters, block: Block, number: int, repeats: int, se
         random = np.random.default_rng([seed, block.first + number])
         _spoil(whole, block.bad_data[number], parameters, random)
     return whole
+
+
+def _completed(test: str, transport: str | None) -> dict[str, Any]:
+    return {"test": test, "execution": "completed", "exit_code": 0, "transport": transport, "reason": None}
+
+
+def _iterations(block: Block, number: int, repeats: int) -> Iterator[dict[str, Any]]:
+    for gpu, times in enumerate(block.iterations[number, :, :repeats]):
+        yield {
+            "test": ITERATIONS,
+            "component": f"gpu/{gpu}",
+            "metric": ITERATION_TIME,
+            "value": REFERENCE * float(np.median(times)),
+            "unit": "us",
+            "statistic": "median",
+            "status": "ok",
+            "parameters": {},
+            "transport": None,
+            "samples": (times / np.median(times, axis=1, keepdims=True)).reshape(-1).tolist(),
+        }
 
 
 def _rows(block: Block, number: int, family: Family, repeats: int) -> Iterator[dict[str, Any]]:

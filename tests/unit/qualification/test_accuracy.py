@@ -120,7 +120,7 @@ def test_the_same_seed_gives_the_same_corpus_and_another_seed_another() -> None:
 
 def test_bad_data_is_never_a_bad_node() -> None:
     """128 nodes through Great Expectations: no healthy node fails, and bad data gets a word about the test."""
-    result = judged(CORPUS, freeze(CORPUS, 5, SHAPES), MODEL, 11, 128)
+    result = judged(CORPUS, freeze(CORPUS, 5, SHAPES), MODEL, SHAPES, 11, 128)
     assert result["figures"]["false_alarms"] == 0
     assert result["bad_data"]
     words = {said.partition(": ")[2] for said in result["bad_data"]}
