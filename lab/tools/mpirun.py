@@ -25,7 +25,7 @@ _NOT_STARTED = (
 def run(tool: str, arguments: list[str], view: NodeView) -> Output:
     """Play `orted` (tell what this node brings) or `mpirun` (gather that of all nodes, then render the collective)."""
     if tool == "orted":
-        return Output(_TELL + json.dumps(_member(view)._asdict()) + "\n")
+        return Output(_TELL + json.dumps(_member(view)._asdict()) + "\n", uses_gpu=True)
     given, command = _options(arguments)
     agent = next((value for name, value in given["--mca"] if name == "plm_rsh_agent"), "ssh")
     hosts = [row.partition(":")[0] for row in given["--host"][0][0].split(",")]

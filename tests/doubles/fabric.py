@@ -17,10 +17,14 @@ from typing import Any
 from nodeworthy.errors import Refused
 from nodeworthy.ports import GroupMember, PodState
 from nodeworthy.procedures.receive import FOLDER
+from nodeworthy.qualification.columns import components
 
+from tests.doubles.bench import library
 from tests.unit.qualification.written_results import healthy
 
 FULL_GBPS = 480.0
+OWN = library().suite("m0")
+"""What every node watches on itself."""
 SHARES = {"ring": 0.8, "fabric": 0.8, "alltoall": 0.1625}
 """What the shipped baselines of the virtual fleet expect of the other collectives."""
 
@@ -35,6 +39,8 @@ class Fabric:
     """Nodes that are slow only when they are all in one group."""
     no_rdma: frozenset[str] = frozenset()
     unreachable: frozenset[str] = frozenset()
+    counts: Mapping[str, tuple[str, float | None]] = field(default_factory=dict)
+    """By node, a count that each group test raises there, and to what; None where it cannot be read."""
     running: dict[str, dict[str, GroupMember]] = field(default_factory=dict)
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
     tested: list[tuple[str, ...]] = field(default_factory=list)
@@ -66,7 +72,6 @@ class Fabric:
 
     def _leave(self, member: GroupMember, nodes: tuple[str, ...]) -> None:
         plan = member.plan
-        leads = plan["group"]["rank"] == 0
         healthy_one = healthy()
         record = healthy_one["tests"][0]
         document = {
@@ -78,7 +83,7 @@ class Fabric:
             "versions": {"driver": "570.172.08"},
             "findings": [],
             "tests": [{**record, "test": test["test"], "tool": test["tool"]} for test in plan["tests"]],
-            "measurements": [row for test in plan["tests"] for row in self._measured(test, nodes)] if leads else [],
+            "measurements": [row for test in plan["tests"] for row in self._measured(test, member.node, nodes)],
         }
         content = json.dumps(document).encode()
         bundle = _packed(content)
@@ -90,9 +95,9 @@ class Fabric:
         self.files[member.pod, f"{FOLDER}/bundle.tar.gz"] = bundle
         self.files[member.pod, f"{FOLDER}/return.json"] = json.dumps(receipt).encode()
 
-    def _measured(self, test: Mapping[str, Any], nodes: tuple[str, ...]) -> list[dict[str, Any]]:
-        if test["tool"] == "nvml":
-            return [_row(test, "gpu_count", 8.0, "count", "single", "")]
+    def _measured(self, test: Mapping[str, Any], node: str, nodes: tuple[str, ...]) -> list[dict[str, Any]]:
+        if not test["tool"].endswith("_perf"):
+            return self._watched(test, node)
         share = next((value for word, value in SHARES.items() if word in test["test"]), 1.0)
         rate = min([FULL_GBPS, *(self.slow[node] for node in nodes if node in self.slow)])
         if self.between and self.between <= set(nodes):
@@ -104,6 +109,17 @@ class Fabric:
             _row(test, "correctness_checked", 1.0, "bool", "single", transport),
             _row(test, "ranks", 8.0 * len(nodes), "count", "single", transport),
         ]
+
+    def _watched(self, test: Mapping[str, Any], node: str) -> list[dict[str, Any]]:
+        """What a node saw on itself: nothing new, except what `counts` says."""
+        spec = next((one for one in OWN.tests if one.test == test["test"]), None)
+        metric, value = self.counts.get(node, ("", None))
+        return [
+            {**_row(test, one.metric, 8.0 if one.metric == "gpu_count" else 0.0, one.unit, one.statistic, ""),
+             "component": component, **({"value": value} if one.metric == metric else {})}
+            for one in (spec.metrics if spec is not None else ())
+            for component in components(one.per, 8, {"nic": [f"mlx5_{rail}" for rail in range(8)]})
+        ]  # fmt: skip
 
 
 def _row(

@@ -39,7 +39,7 @@ def receive(lease: Lease, node: FleetNode, work: Work, *, scope: Scope, pod: str
 
 
 def take_in(case: Case, asked: Effect | None, scope: Scope, pod: str, *, judged_later: bool = True) -> str:
-    """As `receive`, for the plan `asked`; a result that is evidence only waits for no judgement."""
+    """As `receive`, for the plan `asked`; who judges a result on the spot lets it not wait for `judge_wave`."""
     node, lease, work = case.node, case.lease, case.work
     if asked is None:
         raise Refused(f"Pod {pod} brings a result of {node.name} and no plan was handed out in this episode: ignored.")
@@ -54,9 +54,8 @@ def take_in(case: Case, asked: Effect | None, scope: Scope, pod: str, *, judged_
     suite = str(document["suite"])
     path = f"nodes/{node.serial}/{lease.episode}/{scope}-{suite}-{digest[:12]}/bundle.tar.gz"
     reference = work.store.put(path, bundle)
-    if judged_later:
-        result = StoredResult(node.name, lease.episode, scope, suite, reference, document, judged=False)
-        work.ledger.record_result(lease, result)
+    result = StoredResult(node.name, lease.episode, scope, suite, reference, document, judged=not judged_later)
+    work.ledger.record_result(lease, result)
     case.settle(asked, PROVEN, {"pod": pod, "bundle": digest, "images": dict(work.cluster.images(pod))})
     return _summary(case, document, reference.path, digest)
 

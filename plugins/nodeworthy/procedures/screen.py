@@ -8,16 +8,18 @@ node is a culprit when it also fails with a partner that is known to be good.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nodeworthy.errors import NodeworthyError, Refused, Transient
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Reason, Verdict
 from nodeworthy.lifecycle.records import NodeRecord
+from nodeworthy.procedures.dossier import Dossier, Judged
 from nodeworthy.procedures.isolate import isolate
 from nodeworthy.procedures.judge_wave import Judging, Wave
 from nodeworthy.procedures.outcome import Done, Waiting
+from nodeworthy.procedures.own_look import OwnLook
 from nodeworthy.procedures.trial import SCOPE, Answer, Court, Trial
 from nodeworthy.qualification.screening import Outcome, Screening, in_groups
 from nodeworthy.qualification.suites import Suite, of_one_node
@@ -54,7 +56,8 @@ def screen(court: Court, judging: Judging) -> Done | Waiting:
                 answers = [answer for trial in of_search if (answer := trial.answer()) is not None]
                 search.answers += answers
                 waits = [answer.waits for answer in answers]
-                search.screening.take([answer.passed for answer in answers], waits)
+                faulty = [answer.faulty for answer in answers]
+                search.screening.take([answer.passed for answer in answers], waits, faulty)
 
 
 def first_groups(court: Court) -> list[tuple[tuple[str, ...], ...]]:
@@ -82,7 +85,7 @@ def _run(trials: Sequence[Trial], court: Court, judging: Judging) -> Waiting | N
         deadline = max(trial.record().intended_at + trial.limit for trial in running) + court.poll
         groups = [trial.group for trial in running]
         return Waiting(f"the groups {names}", court.poll, deadline, {"kind": "pods", "groups": groups})
-    home: list[tuple[Trial, StoredResult]] = []
+    home: list[tuple[Trial, tuple[StoredResult, ...]]] = []
     for trial in open_:
         if trial.answer() is None:
             found = trial.collect()
@@ -107,13 +110,18 @@ def _begun(trial: Trial) -> bool:
     return True
 
 
-def _judge(home: Sequence[tuple[Trial, StoredResult]], court: Court, judging: Judging) -> None:
+def _judge(home: Sequence[tuple[Trial, tuple[StoredResult, ...]]], court: Court, judging: Judging) -> None:
+    """Judge what all groups of a round measured in one validation, and what each node saw on itself in another."""
     nodes = {name: record.node for name, record in court.records.items()}
     wave = Wave(court.run, SCOPE, court.work, judging, nodes)
-    judgements, validation = wave.validated([stored for _, stored in home])
-    for (trial, stored), judgement in zip(home, judgements, strict=True):
-        judged, dossier = wave.written(stored, judgement, validation, court.leases[stored.node])
-        trial.settle(trial.judged(judged, dossier))
+    done: dict[str, tuple[Judged, Dossier]] = {}
+    for suite in dict.fromkeys(stored.suite for _, results in home for stored in results):
+        of_suite = [stored for _, results in home for stored in results if stored.suite == suite]
+        judgements, validation = wave.validated(of_suite)
+        for stored, judgement in zip(of_suite, judgements, strict=True):
+            done[stored.node] = wave.written(stored, judgement, validation, court.leases[stored.node])
+    for trial, results in home:
+        trial.settle(trial.judged([done[stored.node] for stored in results]))
 
 
 def _concluded(searches: Sequence[Search], court: Court) -> Done:
@@ -146,19 +154,34 @@ def _record(judgement: Judgement, court: Court) -> None:
 def _judgements(search: Search, court: Court) -> Iterator[Judgement]:
     outcome = search.screening.outcome()
     for node in sorted({name for answer in search.answers for name in answer.nodes} | _given(search)):
-        verdict, code, sentence = _verdict(node, outcome, search.answers, court.suite)
-        decisive = _decisive(node, search.answers, passed=verdict is Verdict.PASS)
-        reasons = () if verdict is Verdict.PASS else (_reason(verdict, code, sentence),)
-        yield Judgement(
-            node=node,
-            scope=SCOPE,
-            suite=court.suite.name,
-            verdict=verdict,
-            reasons=reasons,
-            sentence=sentence,
-            simulated=any(answer.simulated for answer in search.answers),
-            dossier=EvidenceReference(**decisive.dossier) if decisive is not None and decisive.dossier else None,
-        )
+        judgement = _of_look(_own_look(node, search.answers), court)
+        if judgement is None or judgement.verdict is not Verdict.FAIL:
+            of_group = _of_group(node, outcome, search.answers, court)
+            judgement = of_group if judgement is None or of_group.verdict is Verdict.FAIL else judgement
+        yield replace(judgement, simulated=any(answer.simulated for answer in search.answers))
+
+
+def _of_look(look: OwnLook | None, court: Court) -> Judgement | None:
+    if look is None:
+        return None
+    return Judgement(
+        look.node, SCOPE, court.suite.name, look.verdict, look.reasons, look.sentence, False, dossier=look.dossier
+    )
+
+
+def _of_group(node: str, outcome: Outcome, answers: Sequence[Answer], court: Court) -> Judgement:
+    verdict, code, sentence = _verdict(node, outcome, answers, court.suite)
+    decisive = _decisive(node, answers, passed=verdict is Verdict.PASS)
+    dossier = EvidenceReference(**decisive.dossier) if decisive is not None and decisive.dossier else None
+    reasons = () if verdict is Verdict.PASS else (_reason(verdict, code, sentence),)
+    return Judgement(node, SCOPE, court.suite.name, verdict, reasons, sentence, False, dossier=dossier)
+
+
+def _own_look(node: str, answers: Sequence[Answer]) -> OwnLook | None:
+    """Return why a node did not pass on its own: a fault for good, anything else until a later look is a good one."""
+    looks = [answer.look(node) for answer in answers if node in answer.nodes and answer.dossier]
+    faults = [look for look in looks if look is not None and look.verdict is Verdict.FAIL]
+    return faults[0] if faults else next(reversed(looks), None)
 
 
 def _given(search: Search) -> set[str]:

@@ -1,14 +1,15 @@
 """Trial: one group of nodes tested together, from the plans of its members to one answer.
 
-The leader's result is judged as any other; the members' results prove which chassis took part, under which boot. A
-trial that did not test what it claims (a member that did not come, too few ranks, a transport that NCCL does not name)
-has no answer, and counts against nobody.
+The leader's result is judged as any other; the members' results prove which chassis took part, under which boot, and
+are judged by what each saw on itself meanwhile: a group in which one counted a new error does not pass. A trial that
+did not test what it claims (a member that did not come, too few ranks, a transport that NCCL does not name) has no
+answer, and counts against nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any
@@ -20,11 +21,12 @@ from nodeworthy.lifecycle.records import Effect, Lease, NodeRecord
 from nodeworthy.ports import GroupMember, GroupPods, Work
 from nodeworthy.procedures.dossier import Dossier, Judged
 from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
+from nodeworthy.procedures.own_look import OwnLook, look_from_document, look_of, parted, worst_of
 from nodeworthy.procedures.receive import take_in
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.own_checks import switched_off
 from nodeworthy.qualification.own_history import NO_BASELINE
-from nodeworthy.qualification.plans import group_limit, group_plan, plan_document, with_tolerated_xids
+from nodeworthy.qualification.plans import group_limit, group_plan, leading_time, plan_document, with_tolerated_xids
 from nodeworthy.qualification.suites import Suite
 
 TRIAL = "group-trial"
@@ -49,6 +51,11 @@ class Court:
     def short(self) -> str:
         """A short name of this run and suite, for pods and records."""
         return f"{self.suite.name}-{sha256(self.run.encode()).hexdigest()[:8]}"
+
+    @property
+    def each(self) -> Suite | None:
+        """The suite that every node runs on itself; None where the suite names none."""
+        return self.work.library.suite(self.suite.each) if self.suite.each else None
 
     @property
     def poll(self) -> timedelta:
@@ -76,10 +83,24 @@ class Answer:
     dossier: Mapping[str, Any] | None
     waits: bool = False
     """Whether it was measured as asked, and nothing but a baseline is missing."""
+    looks: tuple[OwnLook, ...] = ()
+    """Of its nodes, those that did not pass by what they saw on themselves."""
+
+    @property
+    def faulty(self) -> tuple[str, ...]:
+        """The nodes that showed a fault of their own."""
+        return tuple(look.node for look in self.looks if look.verdict is Verdict.FAIL)
+
+    def look(self, node: str) -> OwnLook | None:
+        """Return what is wrong with one node on its own, None when nothing is."""
+        return next((look for look in self.looks if look.node == node), None)
 
     def document(self) -> dict[str, Any]:
         """Return it as it is kept in the ledger."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {
+            **{name: getattr(self, name) for name in self.__slots__},
+            "looks": [one.document() for one in self.looks],
+        }
 
 
 @dataclass(frozen=True)
@@ -156,12 +177,12 @@ class Trial:
     def _is_late(self) -> bool:
         return self.court.work.clock.now() > self.record().intended_at + self.limit
 
-    def collect(self) -> StoredResult | Answer:
-        """Bring all results home; return the leader's, or why the trial tested nothing. Pods are gone after it."""
+    def collect(self) -> tuple[StoredResult, ...] | Answer:
+        """Bring all results home, the leader's first; or say why the trial tested nothing. Pods are gone after it."""
         try:
             for rank, node in enumerate(self.nodes):
                 self._bring_home(rank, node)
-            stored = self._leaders_result()
+            stored = self._results()
         except NodeworthyError as error:
             if isinstance(error, Transient) and not self._is_late():
                 raise
@@ -170,8 +191,9 @@ class Trial:
         self.court.pods.remove(self.group)
         return stored
 
-    def judged(self, judged: Judged, dossier: Dossier) -> Answer:
-        """Return the answer of a leader's result that was judged."""
+    def judged(self, parts: Sequence[tuple[Judged, Dossier]]) -> Answer:
+        """Return the answer of the results that were judged, the leader's first."""
+        (judged, dossier), *members = parts
         judgement, document = judged.judgement, judged.stored.document
         figures = {
             str(row["test"]): float(row["value"])
@@ -180,13 +202,24 @@ class Trial:
         }
         manifest = dossier.manifest
         kept = {"path": manifest.path, "sha256": manifest.sha256, "size_bytes": manifest.size_bytes}
-        passed = {Verdict.PASS: True, Verdict.FAIL: False}.get(judgement.verdict)
+        own, together = parted(judgement.reasons, self.court.each)
+        during = f"while {self.court.suite.name} ran over {', '.join(self.nodes)}"
+        seen = [look_of(judged, dossier, own, during=during)]
+        seen += [look_of(one, its, one.judgement.reasons, during=during) for one, its in members]
+        answer = Answer(
+            self.nodes, None, "", figures, "", judgement.simulated, kept, looks=tuple(one for one in seen if one)
+        )
         wrong = _too_few(document, sum(self._gpus(node) for node in self.nodes))
         if wrong:
-            return Answer(self.nodes, None, f"it tested another thing: {wrong}", figures, "", judgement.simulated, kept)
-        failed = next((_test_of(reason.sentence, figures) for reason in judgement.reasons), "")
-        waits = bool(judgement.reasons) and all(reason.code == NO_BASELINE for reason in judgement.reasons)
-        return Answer(self.nodes, passed, judgement.sentence, figures, failed, judgement.simulated, kept, waits)
+            return replace(answer, sentence=f"it tested another thing: {wrong}")
+        if not together:
+            sentence = judgement.sentence if not own else "its collectives are within their limits."
+            return replace(answer, passed=True, sentence=sentence)
+        verdict, sentence = worst_of(self.nodes[0], together)
+        waits = all(reason.code == NO_BASELINE for reason in together)
+        passed = False if verdict is Verdict.FAIL else None
+        failed = next((_test_of(reason.sentence, figures) for reason in together), "")
+        return replace(answer, passed=passed, sentence=sentence, failed_test=failed, waits=waits)
 
     def _gpus(self, node: str) -> int:
         return self.court.case(node).sku.gpus
@@ -200,9 +233,10 @@ class Trial:
         seen = work.cluster.node(node)
         if seen is None or not seen.ready:
             raise Refused(f"{node} has no Ready Node, so nobody can be tested with it: look at its kubelet.")
-        off = switched_off(work.library.policy(case.node.pool), self.court.suite, work.clock.now())
+        suite = self.court.suite if node == self.nodes[0] else self.court.each or replace(self.court.suite, tests=())
+        off = switched_off(work.library.policy(case.node.pool), suite, work.clock.now())
         plan = plan_document(
-            with_tolerated_xids(self.court.suite, work.library.tolerated_xids(case.node.pool)),
+            with_tolerated_xids(suite, work.library.tolerated_xids(case.node.pool)),
             case.sku,
             SCOPE,
             off,
@@ -211,7 +245,8 @@ class Trial:
             episode=case.lease.episode,
             nonce=work.ledger.nonce(case.lease, self.key),
         )
-        detail = {"plan": group_plan(plan, addresses, PORT), "boot_id": seen.boot_id}
+        part = group_plan(plan, addresses, PORT, leading_time(self.court.suite))
+        detail = {"plan": part, "boot_id": seen.boot_id}
         kept: dict[str, Any] = case.intend(PLAN, self.key, detail).detail["plan"]
         return kept
 
@@ -222,16 +257,17 @@ class Trial:
         elif asked.status != PROVEN:
             raise Refused(f"{node} brought no result that answers its plan ({asked.proof.get('wrong', 'no reason')}).")
 
-    def _leaders_result(self) -> StoredResult:
-        asked = self._asked(self.nodes[0])
-        assert asked is not None
+    def _results(self) -> tuple[StoredResult, ...]:
+        """Return the results of all nodes that are to be judged: of a suite without own looks, the leader's alone."""
         found = self.court.work.ledger.results(run=self.court.run, scope=SCOPE, unjudged=False, every=True)
-        nonce = asked.detail["plan"]["nonce"]
-        return next(one for one in found if one.document.get("nonce") == nonce)
+        by_nonce = {one.document.get("nonce"): one for one in found}
+        asked = [self._asked(node) for node in (self.nodes if self.court.each else self.nodes[:1])]
+        return tuple(by_nonce[one.detail["plan"]["nonce"]] for one in asked if one is not None)
 
 
 def _answer(kept: Mapping[str, Any]) -> Answer:
-    return Answer(**{**kept, "nodes": tuple(kept["nodes"])})
+    looks = tuple(look_from_document(row) for row in kept.get("looks", ()))
+    return Answer(**{**kept, "nodes": tuple(kept["nodes"]), "looks": looks})
 
 
 def _too_few(document: Mapping[str, Any], ranks: int) -> str:

@@ -127,14 +127,19 @@ def _filled(argument: str, words: Mapping[str, str]) -> str:
     return argument
 
 
-def group_plan(plan: Mapping[str, Any], members: Sequence[tuple[str, str]], port: int) -> dict[str, Any]:
-    """Return a node's plan as its part in a group of (node, address), the first of which leads and measures."""
+def group_plan(
+    plan: Mapping[str, Any], members: Sequence[tuple[str, str]], port: int, leads_for: timedelta
+) -> dict[str, Any]:
+    """Return a node's plan as its part in a group of (node, address), the first of which leads and measures.
+
+    The others serve for as long as the leader may take (`leads_for`), before whatever their own plan tests.
+    """
     rank = next(place for place, (node, _) in enumerate(members) if node == plan["node"])
-    limit = int(longest(plan["tests"]).total_seconds())
-    serve = {"test": MEMBER, "tool": "serve", "timeout_seconds": limit + JOIN_SECONDS}
+    limit = int(leads_for.total_seconds()) + JOIN_SECONDS
+    serve = {"test": MEMBER, "tool": "serve", "timeout_seconds": limit}
     return {
         **plan,
-        **({"tests": [serve]} if rank else {}),
+        **({"tests": [serve, *plan["tests"]]} if rank else {}),
         "group": {
             "rank": rank,
             "members": [{"node": node, "address": address} for node, address in members],
@@ -145,4 +150,9 @@ def group_plan(plan: Mapping[str, Any], members: Sequence[tuple[str, str]], port
 
 def group_limit(suite: Suite) -> timedelta:
     """Return how long a group may take from its first pod to its last result."""
-    return sum((test.longest for test in suite.tests), timedelta(0)) + timedelta(seconds=2 * JOIN_SECONDS)
+    return leading_time(suite) + timedelta(seconds=2 * JOIN_SECONDS)
+
+
+def leading_time(suite: Suite) -> timedelta:
+    """Return how long the tests of the node that leads may take."""
+    return sum((test.longest for test in suite.tests), timedelta(0))

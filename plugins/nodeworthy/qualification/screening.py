@@ -4,14 +4,15 @@ Each domain (rack, NVLink clique) is tested as one group, all in parallel; a gro
 nodes are left, small groups padded with nodes that are known to be good; each suspect is confirmed with another good
 partner than the one that it failed with. A node is to blame only when it fails with a good partner; a group whose
 halves all pass has a fault between them (a cable, a switch port), which is reported as such and blames no node. A group
-that could not be tested, twice, is halved as well, so that one node without a network costs the others nothing.
+that could not be tested, twice, is halved as well, so that one node without a network costs the others nothing. A node
+that showed a fault of its own while its group was tested is out at once, and its group is tested again without it.
 
 Nothing is run here: `Screening` says which groups to test next and takes in the answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, sqrt
 
@@ -104,18 +105,25 @@ class Screening:
             self._plan()
         return tuple(self._next)
 
-    def take(self, passed: Sequence[bool | None], measured: Sequence[bool] = ()) -> None:
+    def take(
+        self, passed: Sequence[bool | None], measured: Sequence[bool] = (), faulty: Sequence[Collection[str]] = ()
+    ) -> None:
         """Take in the answers of the last round, in order. ValueError for another number of answers than trials.
 
         None means that a group was not tested: it says nothing about its nodes, is tried once more, and then halved.
         Where it was `measured` and only a baseline is missing, neither would say more: its nodes are left open.
+        `faulty` are the nodes of each group that showed a fault of their own (an Xid, a counter that rose): they are
+        out, and whatever the group measured, the others are tested again without them.
         """
         trials, self._next = self._next, []
         if len(passed) != len(trials):
             raise ValueError(f"{len(trials)} groups were to be tested, {len(passed)} answers came.")
         self.tests, self.rounds = self.tests + len(trials), self.rounds + 1
-        known = measured or [False] * len(trials)
-        for trial, good, waits in zip(trials, passed, known, strict=True):
+        known, out = measured or [False] * len(trials), faulty or [()] * len(trials)
+        for trial, good, waits, bad in zip(trials, passed, known, out, strict=True):
+            if bad:
+                self._leave_out(trial, bad)
+                continue
             if good is None and waits:
                 self._untested += trial.suspects
                 continue
@@ -132,6 +140,14 @@ class Screening:
         between = tuple(group for group, halves in self._halves.items() if set(halves) <= self._passed)
         left = tuple(self._unconfirmed), tuple(self._untested)
         return Outcome(tuple(self._culprits), between, self.tests, self.rounds, *left)
+
+    def _leave_out(self, trial: Trial, bad: Collection[str]) -> None:
+        for node in bad:
+            self._good.pop(node, None)
+            self._confirming.discard(node)
+            self._culprits += [] if node in self._culprits else [node]
+        rest = tuple(node for node in trial.suspects if node not in bad)
+        self._waiting += [rest] if rest else []
 
     def _try_again(self, group: Group) -> None:
         if group not in self._again:

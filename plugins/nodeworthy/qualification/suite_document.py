@@ -8,7 +8,7 @@ be satisfied by "mostly".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -45,7 +45,7 @@ MOST_NEAR = 2.0
 _WRITES = re.compile(r"--(?:rw|readwrite)=\S*(?:write|rw|trim)")
 """fio's access patterns that change what is on a drive."""
 _RETRIED = ("crashed", "timed-out", "unparsable")
-_LEVELS_OF_SEVERAL_NODES = ("M1", "M2", "M3")
+_LEVELS_OF_SEVERAL_NODES = ("M0", "M1", "M2", "M3")
 _FIT = frozenset({Verdict.INCOMPLETE, Verdict.NOT_RUN, Verdict.TOOL_ERROR, Verdict.INVALID})
 
 
@@ -77,6 +77,7 @@ def suite_from_document(
         version=int(figure(document, "version", where)),
         description=str(document.get("description", "")),
         nodes=_nodes(document, where),
+        each=_each(document, None if include is None else included, where),
         segments=_whole(document, "segments", where),
     )
     _refuse_long_segments(suite, where)
@@ -98,6 +99,17 @@ def _nodes(document: Mapping[str, Any], where: str) -> tuple[int, int]:
     if not 2 <= least <= most:
         raise Permanent(f"{where}: nodes from {least} to {most}: write at least 2, and at_most not below at_least.")
     return (least, most)
+
+
+def _each(document: Mapping[str, Any], included: Sequence[Suite] | None, where: str) -> str:
+    """Return the suite of each node of a group. Who leads must run its tests too, so a file must include it.
+
+    `included` is None where all tests stand in the document itself, as in a dossier.
+    """
+    name = str((document.get("nodes") or {}).get("each", ""))
+    if name and included is not None and name not in [suite.name for suite in included]:
+        raise Permanent(f"{where}: each node would run {name} and who leads the group would not: include {name}.")
+    return name
 
 
 def _whole(row: Mapping[str, Any], key: str, where: str) -> int:

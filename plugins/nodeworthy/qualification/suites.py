@@ -128,6 +128,8 @@ class Suite:
     description: str = ""
     nodes: tuple[int, int] = (1, 1)
     """The fewest and the most nodes that one run of it needs together."""
+    each: str = ""
+    """The suite that every node of a group runs on itself while the first one leads; its tests are among these."""
     segments: int = 1
     """How many pods run it one after the other; an interruption costs one of them."""
 

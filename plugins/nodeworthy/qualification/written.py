@@ -48,7 +48,10 @@ def suite_to_document(suite: Suite) -> dict[str, Any]:
 
 
 def _size(suite: Suite) -> dict[str, Any]:
-    nodes = {} if suite.nodes == (1, 1) else {"nodes": dict(zip(("at_least", "at_most"), suite.nodes, strict=True))}
+    several = dict(zip(("at_least", "at_most"), suite.nodes, strict=True)) | (
+        {"each": suite.each} if suite.each else {}
+    )
+    nodes = {} if suite.nodes == (1, 1) else {"nodes": several}
     return {**nodes, **({} if suite.segments == 1 else {"segments": suite.segments})}
 
 

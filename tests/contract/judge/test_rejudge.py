@@ -74,7 +74,7 @@ class Book:
 
     def past_results(self, sku: str, suite: str = "", *, every: bool = False) -> tuple[StoredResult, ...]:
         """Return the fleet's results."""
-        return self.results
+        return tuple(one for one in self.results if suite in ("", one.suite))
 
     def answer_baselines(self, sku: str, number: int, *, who: str, answer: str, why: str) -> BaselineVersion:
         """Not asked here."""

@@ -107,11 +107,11 @@ class Bench:
 
 
 def test_healthy_pairs_take_one_round_and_all_pass() -> None:
-    """Four pairs, one validation; each node's sentence says what it reached with whom, and its dossier verifies."""
+    """Four pairs; one validation of what they measured, one of what each node saw on itself; dossiers verify."""
     one = Bench()
     one.run()
     assert one.fabric.tested == [("n1", "n2"), ("n3", "n4"), ("n5", "n6"), ("n7", "n8")]
-    assert len(one.judge.batches) == 1
+    assert [len(batch.results) for batch in one.judge.batches] == [4, 4]
     assert one.verdicts()["n2"].sentence == "n2 pass: pair.all_reduce 480 GB/s with n1."
     assert {judgement.verdict for judgement in one.verdicts().values()} == {Verdict.PASS}
     dossier = one.verdicts()["n2"].dossier
@@ -146,6 +146,43 @@ def test_a_fault_between_two_nodes_blames_neither() -> None:
     assert one.standing() == {}
     assert one.verdicts()["n5"].verdict is Verdict.INCOMPLETE
     assert "the fault lies between them" in one.verdicts()["n6"].sentence
+
+
+@pytest.mark.parametrize("culprit", ["n1", "n4"])
+@pytest.mark.parametrize("metric", ["xid_new", "ecc_uncorrected_new", "link_downed_new"])
+def test_a_new_error_on_one_node_fails_it_although_its_group_is_fast(culprit: str, metric: str) -> None:
+    """Who leads or who follows: it alone moves, with that error as its reason; its partner is tested without it."""
+    one = Bench(counts={culprit: (metric, 1.0)})
+    done = one.run()
+    assert done.facts == {"culprits": [culprit], "left_open": []}
+    assert one.standing() == {culprit: "quarantined"}
+    judged = one.verdicts()[culprit]
+    assert f"{metric} 1 is not 0" in judged.sentence
+    assert "while m1 ran over" in judged.sentence
+    assert {reason.metric for reason in judged.reasons} == {metric}
+    assert judged.dossier is not None
+    assert verify_dossier(judged.dossier, one.store.content.get) == ()
+    partner = next(name for name in one.fabric.tested[NAMES.index(culprit) // 2] if name != culprit)
+    assert [partner in group for group in one.fabric.tested].count(True) == 2
+    assert culprit not in one.verdicts()[partner].sentence
+
+
+def test_a_slow_node_with_an_error_of_its_own_is_named_by_that() -> None:
+    """What it saw on itself says more than its bandwidth, and no halves are needed to find it."""
+    one = Bench(slow={"n6": 300.0}, counts={"n6": ("xid_new", 2.0)})
+    assert one.run("m2").facts == {"culprits": ["n6"], "left_open": []}
+    assert [len(group) for group in one.fabric.tested] == [8, 7]
+    assert "xid_new 2 is not 0" in one.verdicts()["n6"].sentence
+
+
+def test_a_counter_that_cannot_be_read_is_no_pass_and_no_blame() -> None:
+    """Its group's bandwidth says nothing about errors that nobody could have seen."""
+    one = Bench(counts={"n3": ("memory_uncorrected_new", None)})
+    assert one.run().facts == {"culprits": [], "left_open": ["n3"]}
+    assert one.standing() == {}
+    assert one.verdicts()["n3"].verdict is Verdict.INCOMPLETE
+    assert "memory_uncorrected_new" in one.verdicts()["n3"].sentence
+    assert one.verdicts()["n4"].verdict is Verdict.PASS
 
 
 def test_a_transport_that_was_not_proven_counts_against_nobody() -> None:

@@ -53,10 +53,12 @@ def test_a_plan_that_tells_all_limits_may_take_what_its_suite_may(name: str) -> 
 
 
 def test_who_follows_in_a_group_waits_as_long_as_who_leads_may_measure() -> None:
-    """The leader's tests with all their tries, and the time in which pods may start after one another."""
-    tests = [{"test": "collective.all_reduce", "timeout_seconds": 60, "repeats": 5, "retry": ["crashed"]}]
-    plan = group_plan({"node": "n2", "tests": tests}, [("n1", "192.0.2.1"), ("n2", "192.0.2.2")], 28517)
-    assert [test["timeout_seconds"] for test in plan["tests"]] == [600 + JOIN_SECONDS]
+    """As long as the leader's tests may take, and the time in which pods may start after one another."""
+    own = [{"test": "kernel.log", "tool": "kernel-log", "timeout_seconds": 60}]
+    members = [("n1", "192.0.2.1"), ("n2", "192.0.2.2")]
+    plan = group_plan({"node": "n2", "tests": own}, members, 28517, timedelta(seconds=600))
+    assert [test["timeout_seconds"] for test in plan["tests"]] == [600 + JOIN_SECONDS, 60]
+    assert group_plan({"node": "n1", "tests": own}, members, 28517, timedelta(0))["tests"] == own
 
 
 def test_a_group_may_take_what_its_suite_may_and_twice_the_time_to_join() -> None:
