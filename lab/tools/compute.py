@@ -1,6 +1,6 @@
 """Rates of GPUs and of the host's memory: SuperBench's cublaslt_gemm and gpu_stream, and STREAM 5.10.
 
-A GPU that is too hot computes at three quarters of its rate.
+A GPU that is too hot computes at three quarters of its rate. A type that this cublaslt_gemm does not know ends it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ _KERNELS = {"COPY": ("copy", 1.0), "SCALE": ("copy", 0.995), "ADD": ("triad", 0.
 _BUFFER = 4294967296
 _ELEMENTS = 400_000_000
 _RULE = "-" * 61
+_UNKNOWN = "terminate called after throwing an instance of 'std::invalid_argument'\n  what():  Unknown type {}\n"
 
 
 def run(tool: str, arguments: list[str], view: NodeView) -> Output:
@@ -34,7 +35,11 @@ def _gemm(arguments: list[str], view: NodeView, noise: random.Random) -> Output:
         return Output("", 1, 0.5, "CUDA error: no CUDA-capable device is detected\n")
     m, n, k = (int(options.get(name) or 16) for name in ("-m", "-n", "-k"))
     kind = options.get("-t", "fp8e4m3")
-    rate = disturbed(float(view.document["bandwidth"]["gemm_tflops"][kind]), noise) * _heat(view.gpus[int(number)])
+    rates: dict[str, float] = view.document["bandwidth"]["gemm_tflops"]
+    if kind not in rates:
+        return Output("", 134, 0.5, _UNKNOWN.format(kind))
+    gpu = view.gpus[int(number)]
+    rate = disturbed(float(rates[kind]), noise) * _heat(gpu) * float(gpu.get("compute_share", 1.0))
     microseconds = m * n * (2 * k - 1) / rate / 1e6
     text = f"{m}\t{n}\t{k}\t{options.get('-b') or 0}\t{microseconds:f}\t{rate:f}\n"
     return Output(text, seconds=4.0, uses_gpu=True)

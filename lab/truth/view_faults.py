@@ -102,6 +102,10 @@ def _throttled(view: View, parameters: Parameters) -> None:
     )
 
 
+def _gpu_slow(view: View, parameters: Parameters) -> None:
+    _gpu(view, parameters)["compute_share"] = 1.0 - float(parameters["amount"])
+
+
 def _dcgm_fail(view: View, parameters: Parameters) -> None:
     view["dcgm"]["problems"].append(
         {
@@ -166,6 +170,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "intermittent": lambda view, set_: view["bandwidth"]["all_reduce"].update(first_gbps=float(set_["gbps"])),
     "stalls": _stalls,
     "throttled": _throttled,
+    "gpu-slow": _gpu_slow,
     "persistence-off": lambda view, set_: _gpu(view, set_).update(persistence_mode=False),
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),
     "rail-slow": _rail_slow,

@@ -76,6 +76,7 @@ BORNE: dict[str, dict[str, Any]] = {
     "hbm-corrected": {},
     "check-broken": {},
     "drive-failing": {},
+    "gpu-slow": {},
     "rail-slow": {},
     "leaf-port-slow": {},
     "intermittent": {},
@@ -84,7 +85,7 @@ BORNE: dict[str, dict[str, Any]] = {
 }
 """Not worth refusing a node: a BMC that takes its time, corrected errors, which no baseline limits, a check of an
 operator's own where no suite has one, a figure that was just beyond its limit once, and what L1 on one node cannot see:
-drives, single iterations, and the fabric between nodes."""
+drives, compute rates, single iterations, and the fabric between nodes."""
 
 REMARKED = {"intermittent": ("node bus_bandwidth passed on the second try", "GB/s first, just beyond its limit")}
 """What a fault that can be borne leaves in the node's record all the same."""

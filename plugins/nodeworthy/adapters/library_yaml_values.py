@@ -39,6 +39,7 @@ def sku(document: Document) -> Sku:
         firmware_set=document["firmware_set"],
         gpus=document["gpus"],
         nvlinks_per_gpu=document["nvlinks_per_gpu"],
+        offers=tuple(document.get("offers", ())),
         devices=MappingProxyType({kind: tuple(names) for kind, names in document.get("devices", {}).items()}),
         transports=MappingProxyType(dict(document.get("transports", {}))),
     )

@@ -61,7 +61,7 @@ def plan_document(
         "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},
         "tests": [
             _test(test, sku, (limits or {}).get(test.test, ()))
-            for test in suite.without([one.test for one in off]).for_scope(scope, sku.devices)
+            for test in suite.without([one.test for one in off]).for_scope(scope, sku.declares)
         ],
     }
 

@@ -65,9 +65,11 @@ def _basis(files: Mapping[str, bytes], recorded: Mapping[str, Any]) -> Basis:
 
 def _sku(recorded: Mapping[str, Any]) -> Sku:
     devices = {kind: tuple(names) for kind, names in recorded.get("devices", {}).items()}
-    transports = recorded.get("transports", {})
     return Sku(
-        recorded["sku"], 1, (), (), BmcProfile(""), recorded["firmware_set"], recorded["gpus"], 0, devices, transports
+        *(recorded["sku"], 1, (), (), BmcProfile(""), recorded["firmware_set"], recorded["gpus"], 0),
+        devices=devices,
+        offers=tuple(recorded.get("offers", ())),
+        transports=recorded.get("transports", {}),
     )
 
 

@@ -50,8 +50,15 @@ class Sku:
     nvlinks_per_gpu: int
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names under which the system knows the fabric adapters (`nic`) and the drives that may be read (`drive`)."""
+    offers: tuple[str, ...] = ()
+    """What not every SKU can do (`fp64`, `tf32`, `fp8`, `fp4`) or has installed (`eud`): its plans hold tests for it."""
     transports: Mapping[str, str] = field(default_factory=dict)
     """What proves a collective here where a suite demands another: a SKU without NVLS is tested over P2P."""
+
+    @property
+    def declares(self) -> frozenset[str]:
+        """Everything that a test may ask for by `only_with`: kinds of devices that are named, and what is offered."""
+        return frozenset(self.offers) | {kind for kind, names in self.devices.items() if names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class TestSpec:
     needs: tuple[str, ...] = ()
     """Privileges without which the tool sees nothing: `rdma`, `drives`, `clock`; the pod says which it got and why."""
     only_with: str = ""
-    """A kind of device; where a SKU names none of it the test is left out. Without it a missing kind is incomplete."""
+    """A kind of device, or a word of a SKU's `offers`: a SKU that declares none of it has no such test in its plans."""
     image: str = ""
     """For an operator's own check: the container image, pinned by digest. Empty for a tool of the probe's own image."""
 
@@ -150,12 +150,12 @@ class Suite:
             usual, most * self.segments, usual.total_seconds() * share, most.total_seconds() * self.segments * share
         )
 
-    def for_scope(self, scope: Scope, devices: Mapping[str, Collection[str]] | None = None) -> tuple[TestSpec, ...]:
-        """Return the tests of one scope's plan, in order; with a SKU's devices only those that it has devices for."""
+    def for_scope(self, scope: Scope, declared: Collection[str] | None = None) -> tuple[TestSpec, ...]:
+        """Return the tests of one scope's plan, in order; with what a SKU declares only those that it is made for."""
         return tuple(
             test
             for test in self.tests
-            if scope in test.scopes and (devices is None or not test.only_with or devices.get(test.only_with))
+            if scope in test.scopes and (declared is None or not test.only_with or test.only_with in declared)
         )
 
     def spec(self, test: str, metric: str, statistic: str) -> MetricSpec | None:

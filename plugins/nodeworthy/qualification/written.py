@@ -153,6 +153,7 @@ def verdict_document(
         "sku": basis.sku.name,
         "gpus": basis.sku.gpus,
         **({"devices": {kind: list(names) for kind, names in basis.sku.devices.items()}} if basis.sku.devices else {}),
+        **({"offers": list(basis.sku.offers)} if basis.sku.offers else {}),
         **({"transports": dict(basis.sku.transports)} if basis.sku.transports else {}),
         **({"switched_off": [dict(row) for row in stored.switched_off]} if stored.switched_off else {}),
         "firmware_set": basis.firmware_set,

@@ -34,7 +34,8 @@ def _suite(given: argparse.Namespace) -> None:
     print(f"{suite.name} ({suite.level}, version {suite.version}) for {nodes}{segments}: {suite.description}\n")
     for test in suite.tests:
         print(_line(test, sku, off))
-    cost = suite.without([one.test for one in off]).cost(sku.gpus)
+    alien = [test.test for test in suite.tests if test.only_with and test.only_with not in sku.declares]
+    cost = suite.without([*alien, *(one.test for one in off)]).cost(sku.gpus)
     print(
         f"\nCost on {sku.name}: usually {cost.usual} and {cost.usual_gpu_hours:.2f} GPU-hours, "
         f"at most {cost.most} and {cost.most_gpu_hours:.2f} GPU-hours."
@@ -51,8 +52,8 @@ def _line(test: TestSpec, sku: Sku, off: tuple[SwitchedOff, ...]) -> str:
         said.append(f"needs {', '.join(test.needs)}")
     if test.image:
         said.append(f"image {test.image}")
-    if test.only_with and not sku.devices.get(test.only_with):
-        said.append(f"left out: {sku.name} names no {test.only_with}")
+    if test.only_with and test.only_with not in sku.declares:
+        said.append(f"left out: {sku.name} declares no {test.only_with}")
     said += [f"OFF until {one.until:%Y-%m-%d %H:%M} UTC ({one.why}, {one.who})" for one in off if one.test == test.test]
     often = f" x {test.repeats}" if test.repeats > 1 else ""
     times = f"{test.usual.total_seconds():6.0f} s{often}, at most {test.timeout.total_seconds():.0f} s"

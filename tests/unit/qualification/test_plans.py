@@ -48,7 +48,7 @@ def test_a_plan_that_tells_all_limits_may_take_what_its_suite_may(name: str) -> 
     given = {"node": "n1", "serial": "S1", "episode": 1, "nonce": "0" * 64}
     plan = plan_document(suite, sku, Scope.HARDWARE, (), 1, limits, **given)
     assert longest(plan["tests"]) == sum(
-        (test.longest for test in suite.for_scope(Scope.HARDWARE, sku.devices)), timedelta(0)
+        (test.longest for test in suite.for_scope(Scope.HARDWARE, sku.declares)), timedelta(0)
     )
 
 

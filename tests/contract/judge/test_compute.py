@@ -1,0 +1,63 @@
+"""Compute rates below Airflow: the lab's tools, the real probe, the shipped L2 and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from nodeworthy.evidence.verdicts import Scope, Verdict
+
+from tests.contract.judge.nodes import judged_node
+from tests.contract.tools.conftest import RunProbe, node_folder, run_probe
+from tests.doubles.bench import library
+
+__all__ = ["node_folder", "run_probe"]
+FORMATS = {"gpu.gemm_fp64", "gpu.gemm_tf32", "gpu.gemm_fp8", "gpu.gemm_fp4"}
+
+
+@pytest.mark.parametrize(
+    ("sku", "formats"),
+    [
+        ("a100-sxm4-80-8", {"fp64", "tf32"}),
+        ("h100-sxm-8", {"fp64", "tf32", "fp8"}),
+        ("gb200-nvl-4", {"fp64", "tf32", "fp8"}),
+        ("l40s-pcie-4", {"tf32", "fp8"}),
+        ("mi300x-8", set()),
+    ],
+)
+def test_a_sku_has_tests_of_the_formats_that_it_offers(sku: str, formats: set[str]) -> None:
+    """A100 and older know no fp8, L40S has no fp64 in its tensor cores, and no released tool knows fp4."""
+    tests = library().suite("l2").for_scope(Scope.HARDWARE, library().sku(sku).declares)
+    assert {test.test for test in tests} & FORMATS == {f"gpu.gemm_{one}" for one in formats}
+
+
+def test_a_format_that_a_site_adds_is_tested() -> None:
+    """`fp4` under `offers` in the SKU's file is all that it takes."""
+    sku = replace(library().sku("b200-sxm-8"), offers=("fp4",))
+    tests = library().suite("l2").for_scope(Scope.HARDWARE, sku.declares)
+    assert {test.test for test in tests} & FORMATS == {"gpu.gemm_fp4"}
+
+
+@pytest.mark.parametrize("sku", ["h100-sxm-8", "h200-sxm-8"])
+def test_a_healthy_node_computes_at_its_rate_in_every_format(tmp_path: Path, run_probe: RunProbe, sku: str) -> None:
+    """fp64, TF32 and fp8 of all eight GPUs lie inside the limits."""
+    judgement = judged_node(tmp_path, run_probe, ("l2", {"gpu.identity", *FORMATS}), sku)
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
+
+
+def test_a_gpu_that_is_slow_among_fast_ones_is_named(tmp_path: Path, run_probe: RunProbe) -> None:
+    """794 less 12 % is 699 TFLOPS, above the floor of 657: only the other seven GPUs, within 8 %, show it."""
+    tests = ("l2", {"gpu.identity", "gpu.gemm"})
+    judgement = judged_node(tmp_path, run_probe, tests, fault=("gpu-slow", {}))
+    assert judgement.verdict is Verdict.FAIL
+    assert {(reason.component, reason.metric) for reason in judgement.reasons} == {("gpu/6", "gemm_rate")}
+    assert "own node" in judgement.sentence or "of its node" in judgement.sentence, judgement.sentence
+
+
+def test_a_tool_without_the_format_gives_no_figure_and_no_pass(tmp_path: Path, run_probe: RunProbe) -> None:
+    """The lab's cublaslt_gemm ends with an unknown type, as the released one does."""
+    tests = ("l2", {"gpu.identity", "gpu.gemm_fp4"})
+    judgement = judged_node(tmp_path, run_probe, tests, offers=("fp4",))
+    assert judgement.verdict is Verdict.INCOMPLETE
+    assert "gpu.gemm_fp4" in judgement.sentence or "gemm_rate" in judgement.sentence
