@@ -88,6 +88,10 @@ class MemoryStore:
             raise Permanent(f"{path} is missing.")
         return self.content[path]
 
+    def files(self, prefix: str) -> dict[str, int]:
+        """Return the size of every file below a folder."""
+        return {path: len(content) for path, content in self.content.items() if path.startswith(f"{prefix}/")}
+
     def url(self, reference: EvidenceReference) -> str:
         """Return an address."""
         return f"memory://{reference.path}"

@@ -121,6 +121,10 @@ class MemoryLedger:
         """Return the parts of every inventory with their time."""
         return tuple(self.places.get(node, ()))
 
+    def component_history(self, serial: str) -> tuple[Placement, ...]:
+        """Return every place of a part, of all nodes."""
+        return tuple(one for places in self.places.values() for one in places if one.component.serial == serial)
+
     def advance(
         self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None
     ) -> Moved:

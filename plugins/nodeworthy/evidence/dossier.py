@@ -12,15 +12,19 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from nodeworthy.evidence.canonical import sha256_hex
+from nodeworthy.evidence.canonical import canonical_json, sha256_hex
 from nodeworthy.evidence.measurements import EvidenceReference
 
 DOSSIER_SCHEMA = "nodeworthy.dossier/1"
 MANIFEST = "manifest.json"
 PAGE = "page.html"
 """What an operator opens; it lies beside the manifest."""
-NEEDED = frozenset({"plan.json", "result.json", "validation.json", "suite.json", "baselines.json", "verdict.json"})
+VERDICT = "verdict.json"
+BUNDLE = "bundle.tar.gz"
+"""The raw outputs. They lie one folder above the files of a judgement, because several may stand on them."""
+NEEDED = frozenset({"plan.json", "result.json", "validation.json", "suite.json", "baselines.json", VERDICT})
 """What every dossier holds, besides the raw outputs in its bundle."""
+_ROW = frozenset({"name", "path", "sha256", "size_bytes"})
 
 Reader = Callable[[str], bytes | None]
 """Reads a file of the evidence store by path; None when it is not there."""
@@ -44,16 +48,57 @@ def manifest_document(verdict: Mapping[str, Any], files: Mapping[str, EvidenceRe
     }
 
 
-def verify(manifest: Mapping[str, Any], reader: Reader) -> tuple[str, ...]:
-    """Return one sentence per missing or changed file; nothing when the dossier is whole."""
-    if manifest.get("schema") != DOSSIER_SCHEMA or not isinstance(manifest.get("files"), list):
+def verify(content: bytes, reader: Reader) -> tuple[str, ...]:
+    """Return one sentence per thing that is wrong with a dossier, from its manifest's bytes; nothing when it is whole.
+
+    No byte of the manifest is free: it must be the one that the verdict and the files give.
+    """
+    manifest = manifest_of(content)
+    if manifest is None:
         return (f"The manifest is no {DOSSIER_SCHEMA}: the dossier cannot be verified; restore it from its copy.",)
     names = {file["name"] for file in manifest["files"]}
     problems = [f"{name} does not stand in the manifest: the dossier is incomplete." for name in sorted(NEEDED - names)]
-    if not any(name.endswith(".tar.gz") for name in names):
+    if BUNDLE not in names:
         problems.append("The raw outputs do not stand in the manifest: the dossier is incomplete.")
     problems += [problem for file in manifest["files"] for problem in _problems_of(file, reader)]
+    if not problems and content != _as_written(manifest, reader):
+        problems.append(
+            "The manifest was changed: it is not the one that the verdict and the files give; restore it from its copy."
+        )
     return tuple(problems)
+
+
+def manifest_of(content: bytes) -> dict[str, Any] | None:
+    """Return the manifest that these bytes are; None when they are none."""
+    try:
+        manifest = json.loads(content)
+    except ValueError:
+        return None
+    if not isinstance(manifest, dict) or manifest.get("schema") != DOSSIER_SCHEMA:
+        return None
+    rows = manifest.get("files")
+    return manifest if isinstance(rows, list) and all(_is_row(row) for row in rows) else None
+
+
+def _is_row(row: Any) -> bool:
+    whole = isinstance(row, dict) and row.keys() == _ROW
+    return whole and isinstance(row["name"], str) and isinstance(row["path"], str)
+
+
+def _as_written(manifest: Mapping[str, Any], reader: Reader) -> bytes:
+    """Return the manifest that verdict and files give, in the folder of the verdict; empty where they give none."""
+    rows = {row["name"]: row for row in manifest["files"]}
+    folder = PurePosixPath(rows[VERDICT]["path"]).parent
+    files = {
+        name: EvidenceReference(
+            str((folder.parent if name == BUNDLE else folder) / name), row["sha256"], row["size_bytes"]
+        )
+        for name, row in rows.items()
+    }
+    try:
+        return canonical_json(manifest_document(json.loads(reader(rows[VERDICT]["path"]) or b""), files))
+    except (ValueError, TypeError, KeyError):
+        return b""
 
 
 def verify_dossier(reference: EvidenceReference, reader: Reader) -> tuple[str, ...]:
@@ -63,7 +108,7 @@ def verify_dossier(reference: EvidenceReference, reader: Reader) -> tuple[str, .
         return (f"{reference.path} is missing: the dossier cannot be verified; restore it from its copy.",)
     if sha256_hex(content) != reference.sha256:
         return (f"{reference.path} was changed: its SHA-256 is {sha256_hex(content)}, recorded {reference.sha256}.",)
-    return verify(json.loads(content), reader)
+    return verify(content, reader)
 
 
 def _problems_of(file: Mapping[str, Any], reader: Reader) -> list[str]:

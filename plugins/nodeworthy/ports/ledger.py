@@ -55,6 +55,9 @@ class Ledger(Protocol):
     def components(self, node: str) -> tuple[Placement, ...]:
         """Return every part that is, or was, in a node, with its time there."""
 
+    def component_history(self, serial: str) -> tuple[Placement, ...]:
+        """Return every place that a component, known by its serial, was seen in; empty for an unknown one."""
+
     def advance(
         self, lease: Lease, event: str, facts: Mapping[str, Any], evidence: EvidenceReference | None = None
     ) -> Moved:

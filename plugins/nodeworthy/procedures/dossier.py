@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nodeworthy.evidence.canonical import canonical_json, sha256_hex, without_nan
@@ -59,6 +59,14 @@ def plan_of(stored: StoredResult, ledger: Ledger) -> Effect | None:
     nonce = stored.document.get("nonce")
     plans = (one for one in ledger.effects(stored.node, episode=stored.episode) if one.kind == PLAN)
     return next((one for one in plans if one.detail.get("plan", {}).get("nonce") == nonce), None)
+
+
+def as_asked(stored: StoredResult, ledger: Ledger) -> StoredResult:
+    """Return a result with what its plan left out by the pool's policy: that is not missing."""
+    asked = plan_of(stored, ledger)
+    return (
+        stored if asked is None else replace(stored, switched_off=tuple(asked.detail["plan"].get("switched_off", ())))
+    )
 
 
 def context_document(node: FleetNode, answers: Sequence[Answer], asked: Effect | None) -> dict[str, Any]:

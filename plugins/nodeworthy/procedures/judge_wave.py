@@ -22,7 +22,7 @@ from nodeworthy.lifecycle.rows import Transition
 from nodeworthy.ports import EvidencePage, Judge, JudgingBatch, Signer, Work
 from nodeworthy.procedures import attest as attestation
 from nodeworthy.procedures.certify import certify
-from nodeworthy.procedures.dossier import Dossier, Judged, context_document, plan_of, write_dossier
+from nodeworthy.procedures.dossier import Dossier, Judged, as_asked, context_document, plan_of, write_dossier
 from nodeworthy.procedures.isolate import isolate
 from nodeworthy.procedures.progress import begin, record_of
 from nodeworthy.procedures.segments import PLAN, home, stands_to_be_tested
@@ -141,12 +141,12 @@ class Wave:
         """Return the result as it was asked for, or all segments of its soak in order; none when some are not home."""
         segments = self.work.library.suite(newest.suite).segments
         if segments == 1:
-            return (self._as_asked(newest),)
+            return (as_asked(newest, self.work.ledger),)
         plans = home(self.work.ledger.effects(newest.node, episode=newest.episode), self.scope, newest.suite)
         stored = self.work.ledger.results(run=self.run, scope=self.scope, unjudged=False, every=True)
         by_nonce = {str(one.document.get("nonce")): one for one in stored if one.node == newest.node}
         found = [
-            replace(self._as_asked(by_nonce[effect.detail["plan"]["nonce"]]), segment=number)
+            replace(as_asked(by_nonce[effect.detail["plan"]["nonce"]], self.work.ledger), segment=number)
             for number, effect in sorted(plans.items())
             if effect.detail["plan"]["nonce"] in by_nonce
         ]
@@ -213,15 +213,6 @@ class Wave:
         context = context_document(node, answers, plan_of(stored, work.ledger))
         judged = Judged(stored, judgement, basis, part_of(validation, stored.node, stored.segment), quote, context)
         return judged, write_dossier(judged, work, self.judging.page)
-
-    def _as_asked(self, stored: StoredResult) -> StoredResult:
-        """Return a result with what its plan left out by the pool's policy: that is not missing."""
-        asked = plan_of(stored, self.work.ledger)
-        return (
-            stored
-            if asked is None
-            else replace(stored, switched_off=tuple(asked.detail["plan"].get("switched_off", ())))
-        )
 
     def _attested(
         self, stored: StoredResult, judgement: Judgement, lease: Lease

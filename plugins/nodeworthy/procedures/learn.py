@@ -13,9 +13,11 @@ from typing import Any
 from nodeworthy.errors import Refused
 from nodeworthy.evidence.canonical import canonical_json, sha256_hex
 from nodeworthy.evidence.measurements import EvidenceReference
+from nodeworthy.evidence.records import StoredResult
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.ports import EvidencePage, Work
 from nodeworthy.procedures.baseline_book import BaselineBook
+from nodeworthy.procedures.dossier import as_asked
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.columns import RANKS, ranks_of
 from nodeworthy.qualification.learning import Change, LearningRule, Lesson, Past, changes, lessons, populations
@@ -95,9 +97,13 @@ def past_of(sku: str, work: Work, book: BaselineBook) -> tuple[Past, ...]:
     nodes: dict[str, FleetNode] = {
         record.node.name: record.node for record in work.ledger.nodes([one.node for one in found])
     }
-    return tuple(
-        Past(one, work.library.suite(one.suite), work.library.sku(sku), nodes[one.node].serial) for one in found
-    )
+    return tuple(_past(as_asked(one, work.ledger), nodes[one.node], work) for one in found)
+
+
+def _past(stored: StoredResult, node: FleetNode, work: Work) -> Past:
+    """Return a result with the suite that its plan asked for, without what the pool had switched off."""
+    asked = work.library.suite(stored.suite).without([row["test"] for row in stored.switched_off])
+    return Past(stored, asked, work.library.sku(node.sku), node.serial)
 
 
 def said(lesson: Lesson) -> str:

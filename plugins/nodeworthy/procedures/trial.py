@@ -19,7 +19,7 @@ from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Scope, Verdict
 from nodeworthy.lifecycle.records import Effect, Lease, NodeRecord
 from nodeworthy.ports import GroupMember, GroupPods, Work
-from nodeworthy.procedures.dossier import Dossier, Judged
+from nodeworthy.procedures.dossier import Dossier, Judged, as_asked
 from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
 from nodeworthy.procedures.own_look import OwnLook, look_from_document, look_of, parted, worst_of
 from nodeworthy.procedures.receive import take_in
@@ -262,7 +262,8 @@ class Trial:
         found = self.court.work.ledger.results(run=self.court.run, scope=SCOPE, unjudged=False, every=True)
         by_nonce = {one.document.get("nonce"): one for one in found}
         asked = [self._asked(node) for node in (self.nodes if self.court.each else self.nodes[:1])]
-        return tuple(by_nonce[one.detail["plan"]["nonce"]] for one in asked if one is not None)
+        ledger = self.court.work.ledger
+        return tuple(as_asked(by_nonce[one.detail["plan"]["nonce"]], ledger) for one in asked if one is not None)
 
 
 def _answer(kept: Mapping[str, Any]) -> Answer:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.canonical import sha256_hex
 from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.ui.session import acting, may_break_glass
 from nodeworthy.wiring import setting, wiring
@@ -44,10 +45,10 @@ def _verify(given: argparse.Namespace) -> None:
     from nodeworthy.adapters.evidence_offline import OfflineEvidence
 
     evidence = OfflineEvidence(given.path)
-    checked = evidence.certificate(_keys(given.keys), datetime.now(UTC)) if evidence.is_certificate else None
-    if checked is None:
-        checked = evidence.archive() if evidence.is_archive else evidence.dossier()
-    problems = checked
+    if evidence.is_certificate:
+        problems = evidence.certificate(_keys(given.keys), datetime.now(UTC))
+    else:
+        problems = evidence.archive() if evidence.is_archive else evidence.dossier()
     if problems:
         raise Permanent("\n".join(problems))
     print(evidence.summary)
@@ -64,12 +65,15 @@ def _keys(path: Path | None) -> Any:
 
 def _export(given: argparse.Namespace) -> None:
     from nodeworthy.adapters.evidence_archive import archive
+    from nodeworthy.adapters.evidence_objectstore import ObjectStore
 
-    made = wiring()
-    content = archive(given.node, made.ledger, made.store.get)
+    content = archive(given.node, wiring().ledger, ObjectStore(setting("EVIDENCE")))
     target: Path = given.to or Path(f"{given.node}-rma.tar.gz")
-    target.write_bytes(content)
-    print(f"Wrote {target} ({len(content)} bytes).")
+    try:
+        target.write_bytes(content)
+    except OSError as error:
+        raise Permanent(f"{target} could not be written ({error.strerror}): name another file with --to.") from error
+    print(f"Wrote {target} ({len(content)} bytes, SHA-256 {sha256_hex(content)}).")
 
 
 def _list(given: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ import shutil
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from nodeworthy.adapters.library_in_force import LibraryInForce
 from nodeworthy.adapters.page_jinja import JinjaPage
 from nodeworthy.adapters.page_learning import LearningPage
 from nodeworthy.errors import Permanent, Refused, Transient
+from nodeworthy.evidence.inventory import Component, ComponentKind
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
+from nodeworthy.lifecycle.records import Placement
 from nodeworthy.ports import JudgingBatch, Library
 from nodeworthy.procedures.judge_wave import Judging, judge_wave
 from nodeworthy.procedures.learn import Teaching, learn
 from nodeworthy.procedures.rejudge import rejudge
+from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.checks import failed_checks
 from nodeworthy.qualification.decision import Case, decide
@@ -152,6 +156,24 @@ def test_a_new_key_stops_before_admission_and_the_evidence_decides_later() -> No
     assert rejudge(RUN, ["gpu-a01"], wave.court.bench.work, wave.judging)[0].verdict == "incomplete"
 
 
+def test_a_test_that_the_pool_had_switched_off_does_not_count_as_missing_when_learning() -> None:
+    """The proposal shows what would be decided: a result without the switched-off test passes by the new limits."""
+    one = court()
+    off = {"test": "nvlink.bandwidth", "why": "switch maintenance", "who": "ada", "until": "2026-12-08T00:00:00+00:00"}
+    nonce = one.bench.ledger.nonce(one.bench.lease, "hardware")
+    one.bench.ledger.intend(one.bench.lease, PLAN, "hardware", {"plan": {"nonce": nonce, "switched_off": [off]}})
+    document = healthy()
+    for rows in ("measurements", "tests"):
+        document[rows] = [row for row in document[rows] if row["test"] != "nvlink.bandwidth"]
+    book = Book((one.bring(document),))
+    known = LibraryInForce(Forgetful(), book.baseline_versions)
+    one.bench.work = replace(one.bench.work, library=known)  # type: ignore[type-var]
+    learn("learn/1", "h100-sxm-8", one.bench.work, FirstWave(one, book, OfLibrary(known)).teaching(1))
+    (proposal,) = [json.loads(c) for p, c in one.bench.store.content.items() if p.endswith("proposal.json")]
+    (change,) = proposal["changes"]
+    assert (change["before"]["verdict"], change["after"]["verdict"]) == ("incomplete", "pass")
+
+
 def test_after_the_approval_the_node_moves_without_a_new_test() -> None:
     """One result, two judgements, two dossiers; the second one's baselines hold what was learnt."""
     wave = first_wave()
@@ -233,8 +255,8 @@ def test_the_vendors_archive_holds_every_dossier_and_verifies_unpacked(tmp_path:
     one = court()
     one.bring(healthy())
     one.run()
-    packed = archive("gpu-a01", one.bench.ledger, one.bench.store.get)
-    assert packed == archive("gpu-a01", one.bench.ledger, one.bench.store.get)
+    packed = archive("gpu-a01", one.bench.ledger, one.bench.store)
+    assert packed == archive("gpu-a01", one.bench.ledger, one.bench.store)
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         tar.extractall(tmp_path, filter="data")
     index = json.loads((tmp_path / "index.json").read_text())
@@ -246,7 +268,7 @@ def test_the_vendors_archive_holds_every_dossier_and_verifies_unpacked(tmp_path:
     assert "files of gpu-a01" in whole.summary
     assert "1 dossiers follow from them" in whole.summary
     with pytest.raises(Refused, match="knows no node"):
-        archive("gpu-z99", one.bench.ledger, one.bench.store.get)
+        archive("gpu-z99", one.bench.ledger, one.bench.store)
 
 
 def test_an_archive_that_was_changed_or_cut_is_noticed(tmp_path: Path) -> None:
@@ -254,7 +276,7 @@ def test_an_archive_that_was_changed_or_cut_is_noticed(tmp_path: Path) -> None:
     one = court()
     one.bring(healthy())
     one.run()
-    with tarfile.open(fileobj=io.BytesIO(archive("gpu-a01", one.bench.ledger, one.bench.store.get))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(archive("gpu-a01", one.bench.ledger, one.bench.store))) as tar:
         tar.extractall(tmp_path, filter="data")
     page, plan = (next(tmp_path.rglob(name)) for name in ("page.html", "plan.json"))
     page.write_bytes(page.read_bytes().replace(b"pass", b"fail"))
@@ -262,6 +284,57 @@ def test_an_archive_that_was_changed_or_cut_is_noticed(tmp_path: Path) -> None:
     problems = OfflineEvidence(tmp_path).archive()
     assert any("page.html was changed" in problem for problem in problems)
     assert any("plan.json is missing: the archive was cut" in problem for problem in problems)
+
+
+def test_the_archive_holds_every_file_of_the_node_and_where_its_parts_have_been(tmp_path: Path) -> None:
+    """An inventory that no judgement names goes along; a raw output that retention took is named and excuses itself."""
+    one = court()
+    one.bring(healthy())
+    one.run()
+    ledger, store = one.bench.ledger, one.bench.store
+    (bundle,) = [path for path in store.content if path.endswith("bundle.tar.gz")]
+    serial = bundle.split("/")[1]
+    inventory = store.put(f"nodes/{serial}/1/inventory-1.json", b"{}")
+    gpu = Component(ComponentKind.GPU, "GPU_SXM_1", "H100", "G1")
+    moved = Placement("gpu-a07", replace(gpu, slot="GPU_SXM_5"), datetime(2026, 1, 2, tzinfo=UTC), None)
+    ledger.places = {"gpu-a01": [Placement("gpu-a01", gpu, moved.since, moved.since)], "gpu-a07": [moved]}
+    del store.content[bundle]
+    with tarfile.open(fileobj=io.BytesIO(archive("gpu-a01", ledger, store))) as tar:
+        tar.extractall(tmp_path, filter="data")
+    index = json.loads((tmp_path / "index.json").read_text())
+    assert inventory.path in index["sha256"]
+    assert index["no_longer_kept"] == [bundle]
+    (part,) = index["components"]
+    assert [(place["node"], place["slot"]) for place in part["places"]] == [
+        ("gpu-a01", "GPU_SXM_1"),
+        ("gpu-a07", "GPU_SXM_5"),
+    ]
+    whole = OfflineEvidence(tmp_path)
+    assert whole.archive() == ()
+    assert "1 files were not kept any more" in whole.summary
+
+
+def test_what_lies_higher_up_never_stands_in_for_a_file_that_is_gone(tmp_path: Path) -> None:
+    """A copy below the store lacks its plan, which the store still has; a stranger in the folder is named."""
+    folder = dossier_folder(tmp_path / "store")
+    copied = tmp_path / "store" / "copies" / "alone"
+    shutil.copytree(folder, copied)
+    shutil.copy(folder.parent / "bundle.tar.gz", copied)
+    (copied / "notes.txt").write_text("mine")
+    evidence = OfflineEvidence(copied)
+    assert evidence.dossier() == ()
+    assert "No part of the dossier: notes.txt." in evidence.summary
+    (copied / "plan.json").unlink()
+    (problem,) = OfflineEvidence(copied).dossier()
+    assert "plan.json is missing" in problem
+
+
+def test_an_index_that_was_changed_is_one_sentence(tmp_path: Path) -> None:
+    """Whatever key of it no longer stands there."""
+    for index in ({"schema": "nodeworthy.rma/1"}, {"schema": "nodeworthy.rma/1", "sha256": [], "node": 1, "serial": 2}):
+        (tmp_path / "index.json").write_text(json.dumps(index))
+        (problem,) = OfflineEvidence(tmp_path).archive()
+        assert "is no index of an archive" in problem
 
 
 def test_limits_that_change_while_a_wave_is_judged_count_for_nothing() -> None:

@@ -22,16 +22,17 @@ VERDICT = {
 }
 
 
+PLACES = {"bundle.tar.gz": "s/bundle.tar.gz", **{name: f"s/d/{name}" for name in [*NEEDED, "page.html"]}}
+
+
 def dossier() -> tuple[dict[str, bytes], EvidenceReference]:
     """A dossier of eight small files in a dictionary, and the reference of its manifest."""
-    store = {f"d/{name}": f"content of {name}".encode() for name in [*sorted(NEEDED), "bundle.tar.gz", "page.html"]}
-    files = {
-        path.removeprefix("d/"): EvidenceReference(path, sha256_hex(content), len(content))
-        for path, content in store.items()
-    }
+    store = {path: f"content of {name}".encode() for name, path in PLACES.items()}
+    store[PLACES["verdict.json"]] = canonical_json(VERDICT)
+    files = {name: EvidenceReference(path, sha256_hex(store[path]), len(store[path])) for name, path in PLACES.items()}
     manifest = canonical_json(manifest_document(VERDICT, files))
-    store["d/manifest.json"] = manifest
-    return store, EvidenceReference("d/manifest.json", sha256_hex(manifest), len(manifest))
+    store["s/d/manifest.json"] = manifest
+    return store, EvidenceReference("s/d/manifest.json", sha256_hex(manifest), len(manifest))
 
 
 def test_a_whole_dossier_has_no_problem() -> None:
@@ -60,12 +61,21 @@ def test_changing_any_byte_of_any_file_is_noticed() -> None:
             assert path in problem
 
 
+def test_changing_any_byte_of_the_manifest_alone_is_noticed() -> None:
+    """Without the reference that a qualification holds too: names, paths and the episode are not free either."""
+    store, reference = dossier()
+    manifest = store[reference.path]
+    for at in range(len(manifest)):
+        changed = manifest[:at] + bytes([manifest[at] ^ 1]) + manifest[at + 1 :]
+        assert len(verify(changed, store.get)) >= 1, manifest[at - 20 : at + 1]
+
+
 def test_a_manifest_that_forgets_a_file_is_incomplete() -> None:
     """A manifest without the verdict, or without raw outputs, is none."""
-    store, _ = dossier()
-    manifest = json.loads(store["d/manifest.json"])
+    store, reference = dossier()
+    manifest = json.loads(store[reference.path])
     manifest["files"] = [one for one in manifest["files"] if one["name"] not in ("verdict.json", "bundle.tar.gz")]
-    problems = verify(manifest, store.get)
+    problems = verify(canonical_json(manifest), store.get)
     assert len(problems) == 2
     assert "verdict.json" in problems[0]
 
