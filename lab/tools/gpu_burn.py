@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lab.tools.view import NodeView, Output, disturbed
 
-_STEPS = (10.0, 40.0, 70.0, 100.0)
+_STEPS = tuple(5.0 * step for step in range(1, 21))
+_WRONG_AT = 40.0
 
 
 def run(_tool: str, arguments: list[str], view: NodeView) -> Output:
@@ -19,10 +22,19 @@ def run(_tool: str, arguments: list[str], view: NodeView) -> Output:
     lines.append(f"Burning for {seconds:.0f} seconds.")
     wrong = int(view.document["bandwidth"]["all_reduce"].get("wrong", 0))
     for step in _STEPS:
-        done = " - ".join(f"{int(rate * step / 100)} ({rate} Gflop/s)" for rate in rates)
-        errors = " - ".join(str(wrong if number == 0 and step == _STEPS[1] else 0) for number in range(len(gpus)))
-        heat = " - ".join(f"{int(gpu['temperature_celsius']) + 30} C" for gpu in gpus)
+        at = [_heated(gpu, rate, seconds * step / 100) for gpu, rate in zip(gpus, rates, strict=True)]
+        done = " - ".join(f"{int(rate * step / 100)} ({rate} Gflop/s)" for rate, _ in at)
+        errors = " - ".join(str(wrong if number == 0 and step == _WRONG_AT else 0) for number in range(len(gpus)))
+        heat = " - ".join(f"{celsius} C" for _, celsius in at)
         lines.append(f"{step:.1f}%  proc'd: {done}   errors: {errors}   temps: {heat}")
     lines += ["Killing processes with SIGTERM (soft kill)", "", f"Tested {len(gpus)} GPUs:"]
     lines += [f"\tGPU {number}: {'FAULTY' if wrong and number == 0 else 'OK'}" for number in range(len(gpus))]
     return Output("\n".join(lines) + "\n", 1 if wrong else 0, seconds, uses_gpu=True)
+
+
+def _heated(gpu: dict[str, Any], rate: int, seconds: float) -> tuple[int, int]:
+    """Rate (Gflop/s) and temperature (C) of a GPU after so many seconds of load."""
+    weak = gpu.get("cooling")
+    if weak and seconds > float(weak["after_seconds"]):
+        return int(rate * float(weak["slows_to"])), int(weak["temperature_celsius"])
+    return rate, int(gpu["temperature_celsius"]) + 30

@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     fault = view.document.get("tool_faults", {}).get(tool)
     if output.uses_gpu:
         _log_under_load(view)
-        _count_under_load(view)
+        _count_under_load(view, output.seconds)
     if fault == "hang":
         _hang()
     time.sleep(output.seconds / view.speed)
@@ -120,12 +120,19 @@ def _log_under_load(view: NodeView) -> None:
         sys.stderr.write(f"lab: the kernel log cannot be written ({error})\n")
 
 
-def _count_under_load(view: NodeView) -> None:
+def _count_under_load(view: NodeView, seconds: float) -> None:
     """Let counters rise as the view says that load makes them."""
     view.attempt("load")
+    _warm_up(view, seconds)
     root, rises = os.environ.get("NODEWORTHY_HOST_ROOT"), view.document.get("rises_under_load") or {}
     if root and rises:
         host_files.bump(Path(root), rises, view.document)
+
+
+def _warm_up(view: NodeView, seconds: float) -> None:
+    """Say how long the GPUs are loaded, where one of them has weak cooling; the fake NVML shows what that does."""
+    if any(gpu.get("cooling") for gpu in view.document.get("gpus", [])):
+        (view.folder / "load_seconds").write_text(f"{seconds}\n", "utf-8")
 
 
 def _hang() -> None:

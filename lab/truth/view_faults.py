@@ -106,6 +106,11 @@ def _gpu_slow(view: View, parameters: Parameters) -> None:
     _gpu(view, parameters)["compute_share"] = 1.0 - float(parameters["amount"])
 
 
+def _cooling_weak(view: View, parameters: Parameters) -> None:
+    weak = {name: value for name, value in parameters.items() if name != "gpu"}
+    _gpu(view, parameters)["cooling"] = weak
+
+
 def _dcgm_fail(view: View, parameters: Parameters) -> None:
     view["dcgm"]["problems"].append(
         {
@@ -171,6 +176,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "stalls": _stalls,
     "throttled": _throttled,
     "gpu-slow": _gpu_slow,
+    "cooling-weak": _cooling_weak,
     "persistence-off": lambda view, set_: _gpu(view, set_).update(persistence_mode=False),
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),
     "rail-slow": _rail_slow,

@@ -2,11 +2,13 @@
 
 Runs beside the tests as a process of its own, because a call into the driver can hang for ever on a lost GPU. Each line
 on standard input is answered with one JSON document on standard output; between the lines the load is sampled every
-second, so that temperature, power and link generation *under load* are known. What cannot be read is null, never zero.
+second, so that temperature, power, clock and link generation *under load* are known; each answer holds the trace since
+the one before. What cannot be read is null, never zero.
 Run it with ``python -m nodeworthy_probe.counter_watch DEVICE ...``, the fabric adapters to look at.
 
-Sources: NVML API reference (field values, violation status); Linux ABI documents sysfs-bus-pci-devices-aer_stats,
-sysfs-class-infiniband, sysfs-devices-edac.
+Sources: NVML API reference (field values, violation status, margin temperature); NVSentinel, runbook gpu-thermal-margin
+(hardware slows a GPU down once its margin is below its slowdown T.Limit); Linux ABI documents
+sysfs-bus-pci-devices-aer_stats, sysfs-class-infiniband, sysfs-devices-edac.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import pynvml as nvml  # the module of the package nvidia-ml-py
 SCHEMA = "nodeworthy.counters/1"
 ROOT = "NODEWORTHY_HOST_ROOT"
 _TICK_SECONDS = 1.0
+_MOST_SAMPLES = 240
 _MOST_LINKS = 36
 _SATURATED = 2**32 - 1
 _NVLINK_TOTALS = (
@@ -50,12 +53,18 @@ Counters = dict[str, float | None]
 
 def main(devices: Sequence[str]) -> int:
     """Answer every line until standard input ends."""
-    root, peaks = Path(os.environ.get(ROOT) or "/"), Peaks()
+    root, peaks, trace = Path(os.environ.get(ROOT) or "/"), Peaks(), Trace()
+
+    def sample() -> None:
+        seen = _of_gpus(_SAMPLED)
+        peaks.see(seen)
+        trace.see(seen)
+
     buffer = b""
     while True:
         ready, _, _ = select.select([0], [], [], _TICK_SECONDS)
         if not ready:
-            peaks.sample()
+            sample()
             continue
         read = os.read(0, 4096)
         if not read:
@@ -63,8 +72,9 @@ def main(devices: Sequence[str]) -> int:
         buffer += read
         *lines, buffer = buffer.split(b"\n")
         for _ in lines:
-            peaks.sample()
-            sys.stdout.write(json.dumps(_look(root, devices, peaks)) + "\n")
+            sample()
+            answer = {**_look(root, devices, peaks), "trace": trace.told()}
+            sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 
 
@@ -74,14 +84,41 @@ class Peaks:
     def __init__(self) -> None:
         self.of_gpu: dict[str, Counters] = {}
 
-    def sample(self) -> None:
-        """Look once; what cannot be read now is left as it was."""
-        for gpu, values in _of_gpus(_PEAKS).items():
+    def see(self, seen: Mapping[str, Counters]) -> None:
+        """Take in one sample; what could not be read is left as it was."""
+        for gpu, values in seen.items():
             known = self.of_gpu.setdefault(gpu, dict.fromkeys(_PEAKS))
-            for name, value in values.items():
-                before = known[name]
+            for name in _PEAKS:
+                value, before = values.get(name), known[name]
                 if value is not None and (before is None or value > before):
                     known[name] = value
+
+
+class Trace:
+    """What each GPU was seen at since the last answer: every second at first, ever more seldom in a long test."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[float, dict[str, Counters]]] = []
+        self._every, self._came = 1, 0
+
+    def see(self, seen: dict[str, Counters]) -> None:
+        """Take in one sample; once there are too many, every second one goes, and from then on half as many come."""
+        self._came += 1
+        if self._came % self._every == 0:
+            self._rows.append((round(time.monotonic(), 1), seen))
+        if len(self._rows) > _MOST_SAMPLES:
+            self._rows, self._every = self._rows[1::2], self._every * 2
+
+    def told(self) -> dict[str, Any]:
+        """Return the trace, one list per GPU and figure, and begin anew."""
+        rows, self._rows, self._every, self._came = self._rows, [], 1, 0
+        gpus = sorted({gpu for _, seen in rows for gpu in seen})
+        return {
+            "at_seconds": [at for at, _ in rows],
+            "gpus": {
+                gpu: {name: [seen.get(gpu, {}).get(name) for _, seen in rows] for name in _TRACED} for gpu in gpus
+            },
+        }
 
 
 def _look(root: Path, devices: Sequence[str], peaks: Peaks) -> dict[str, Any]:
@@ -153,8 +190,20 @@ def _fields(handle: Any, wanted: Iterable[Any]) -> list[float]:
 
 
 def _value(field: Any) -> int:
+    if field.valueType == nvml.NVML_VALUE_TYPE_SIGNED_INT:
+        return int(field.value.siVal)
     wide = (nvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG, nvml.NVML_VALUE_TYPE_UNSIGNED_LONG)
     return int(field.value.ullVal if field.valueType in wide else field.value.uiVal)
+
+
+def _thermal_margin(handle: Any) -> float:
+    """Degrees before the hardware slows the GPU down: by its own T.Limit, before Ada by the absolute threshold."""
+    slowdown = _fields(handle, (nvml.NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT,))
+    if slowdown:
+        with contextlib.suppress(nvml.NVMLError):
+            return float(nvml.nvmlDeviceGetMarginTemperature(handle)) - slowdown[0]
+    limit = nvml.nvmlDeviceGetTemperatureThreshold(handle, nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN)
+    return float(limit) - float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))
 
 
 def _slowed_by_heat(handle: Any) -> float:
@@ -174,6 +223,12 @@ _PEAKS: Mapping[str, Callable[[Any], float | None]] = {
     "temperature": lambda handle: float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
     "power": lambda handle: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
     "pcie_generation": lambda handle: float(nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
+}
+_TRACED = ("temperature", "thermal_margin", "power", "clock")
+_SAMPLED: Mapping[str, Callable[[Any], float | None]] = {
+    **_PEAKS,
+    "thermal_margin": _thermal_margin,
+    "clock": lambda handle: float(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
 }
 
 

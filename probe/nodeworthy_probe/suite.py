@@ -161,9 +161,12 @@ class Suite:
         command = (counters.TOOL, *spec.arguments)
         self.started(number, spec, command)
         reading = counters_reading.read(watch.looks, watch.problem, Context(self.plan, spec, self._gpu_by_pci))
-        raw = "".join(f"{json.dumps({'after': look.after, **look.document})}\n" for look in watch.looks)
+        raw = "".join(f"{json.dumps(one)}\n" for one in counters_reading.shown(watch.looks, spec.arguments))
         execution = Execution.COMPLETED if reading.problem is None else Execution.CRASHED
-        outcome = Outcome(number, spec, command, execution, None, 0.0, reading.problem, raw.encode("utf-8"), reading)
+        if reading.lacking:
+            execution = Execution.SKIPPED
+        reason = reading.problem or reading.lacking
+        outcome = Outcome(number, spec, command, execution, None, 0.0, reason, raw.encode("utf-8"), reading)
         self.ended(outcome)
         return outcome
 

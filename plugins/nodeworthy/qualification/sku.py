@@ -51,7 +51,7 @@ class Sku:
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names under which the system knows the fabric adapters (`nic`) and the drives that may be read (`drive`)."""
     offers: tuple[str, ...] = ()
-    """What not every SKU can do (`fp64`, `tf32`, `fp8`, `fp4`) or has installed (`eud`): its plans hold tests for it."""
+    """What not every SKU can do (`fp64`, `tf32`, `fp8`, `fp4`) or has installed (`eud`)."""
     transports: Mapping[str, str] = field(default_factory=dict)
     """What proves a collective here where a suite demands another: a SKU without NVLS is tested over P2P."""
 

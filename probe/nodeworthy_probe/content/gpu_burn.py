@@ -18,6 +18,7 @@ _DEVICE = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)", re.MULTILINE)
 _PROGRESS = re.compile(r"(?P<percent>[\d.]+)%\s+proc'd: (?P<done>.*?)\s+errors: (?P<errors>.*?)\s+temps: "
                        r"(?P<temps>[^%\n]*?)"
                        r"(?=\s*(?:[\d.]+%\s|\n|$|\r))")  # fmt: skip
+_PERCENT = re.compile(r"\d{1,3}(?:\.\d+)?")
 _RATE = re.compile(r"^(\d+) \((\d+) Gflop/s\)$")
 _ERRORS = re.compile(r"^(-?\d{1,18})(?:\s*\((WARNING!|DIED!)\))?$")
 _BETWEEN = re.compile(r" - |(?<=\))- ")
@@ -44,6 +45,16 @@ def read(text: str, sheet: Sheet) -> None:
             sheet.note("correctness/wrong", f"gpu/{gpu}", f"{count} compute errors in all intervals")
     if trouble := _TROUBLE.search(head):
         sheet.note("tool/failed", "node", trouble[1])
+
+
+def rates(text: str) -> list[tuple[float, list[int]]]:
+    """Return how far the burn was (%) and the rate of each GPU (Gflop/s), line by line, as far as they can be read."""
+    found = []
+    for line in _PROGRESS.finditer(text.partition("Tested ")[0].replace("\r", "\n")):
+        cells = [_RATE.match(cell.strip()) for cell in line["done"].split(" - ")]
+        if all(cells) and _PERCENT.fullmatch(line["percent"]):
+            found.append((float(line["percent"]), [int(cell[2]) for cell in cells if cell]))
+    return found
 
 
 def _progress(progress: list[re.Match[str]], sheet: Sheet) -> list[int]:

@@ -15,10 +15,11 @@ from nodeworthy_probe.parsers.json_document import mapping
 from nodeworthy_probe.parsers.numbers import finite
 from nodeworthy_probe.records import Measurement, Reading, missing
 
+from . import sustained
 from .context import Context
 
-GPU, NVLINK, HOST, NETWORK, LOAD = "gpu", "nvlink", "host", "network", "load"
-PARTS = (GPU, NVLINK, HOST, NETWORK, LOAD)
+GPU, NVLINK, HOST, NETWORK, LOAD, SUSTAINED = "gpu", "nvlink", "host", "network", "load", "sustained"
+PARTS = (GPU, NVLINK, HOST, NETWORK, LOAD, SUSTAINED)
 _MOST_LINES = 20
 _Value = Callable[[Mapping[str, Any]], float | None]
 
@@ -62,13 +63,17 @@ _REACHED = (
 
 
 def read(looks: Sequence[Look], problem: str | None, context: Context) -> Reading:
-    """Rows of the test's part: ``gpu``, ``nvlink``, ``host``, ``network`` (and its adapters) or ``load``."""
+    """Rows of the test's part: ``gpu``, ``nvlink``, ``host``, ``network`` (and its adapters), ``load``, ``sustained``
+    (and the test whose load it means).
+    """
     part = context.test.arguments[0] if context.test.arguments else ""
     if part not in PARTS:
         return Reading(problem=f"no counters are called {part!r}; there are {', '.join(PARTS)}")
     if not problem and len(looks) < 2:
         problem = "the counters were not read before and after a test"
     usable = [] if problem else looks
+    if part == SUSTAINED:
+        return sustained.read(usable, problem, context)
     rows: list[Measurement] = []
     lines: list[str] = []
     for component, key, counter in _wanted(part, context):
@@ -82,6 +87,14 @@ def read(looks: Sequence[Look], problem: str | None, context: Context) -> Readin
         row = missing(component, counter.metric, counter.unit)
         rows.append(row if value is None else Measurement(component, counter.metric, value, counter.unit))
     return Reading(tuple(rows), problem=problem, lines=tuple(lines[:_MOST_LINES] or [_summary(part, rows)]))
+
+
+def shown(looks: Sequence[Look], arguments: Sequence[str]) -> list[dict[str, Any]]:
+    """What a test's raw file holds: all looks without their traces, or the one look at the end of the load it means."""
+    if arguments[:1] == (SUSTAINED,):
+        return [{"after": look.after, **look.document} for look in looks if look.after in arguments[1:]]
+    plain = ({name: value for name, value in look.document.items() if name != "trace"} for look in looks)
+    return [{"after": look.after, **document} for look, document in zip(looks, plain, strict=True)]
 
 
 def _wanted(part: str, context: Context) -> list[tuple[str, str, Counter]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from nodeworthy_probe.content import gpu_burn, stress_ng, time_sync
 from nodeworthy_probe.content.sheet import Note, Sheet
 from nodeworthy_probe.records import Finding, Measurement, Reading, missing
 
 from .context import Context
 
+_LONG_SECONDS = 300
+_FIRST_PERCENT, _LAST_PERCENT = 20.0, 80.0
 _UNFIT = ("document/", "value/", "tool/", "row/", "invalid/")
 
 
@@ -47,7 +51,9 @@ def read_stress(text: str, _context: Context) -> Reading:
 
 
 def read_burn(text: str, context: Context) -> Reading:
-    """Per GPU: errors over all intervals, the summary's word, and the last compute rate."""
+    """Per GPU: errors over all intervals, the summary's word, the last compute rate, and in a long burn how much of
+    the rate of its first fifth is left in the last.
+    """
     sheet = _sheet("gpu_burn")
     gpu_burn.read(text, sheet)
     problem = _problem(sheet)
@@ -62,8 +68,26 @@ def read_burn(text: str, context: Context) -> Reading:
             value = _value(sheet, component, found, statistic)
             bad = problem is not None or value is None
             rows.append(missing(component, metric, unit) if bad else Measurement(component, metric, value, unit))
+        if _seconds(context) >= _LONG_SECONDS:
+            kept = None if problem else _kept(gpu_burn.rates(text), index)
+            row = missing(component, "rate_kept", "%", statistic="median")
+            rows.append(row if kept is None else Measurement(component, "rate_kept", kept, "%", "median"))
     findings = tuple(_finding(note) for note in sheet.notes if note.code.startswith(("hardware/", "correctness/")))
     return Reading(tuple(rows), findings=findings, problem=problem)
+
+
+def _seconds(context: Context) -> int:
+    """How long the burn was to last: its last argument."""
+    word = context.test.arguments[-1] if context.test.arguments else ""
+    return int(word) if word.isdigit() else 0
+
+
+def _kept(rates: list[tuple[float, list[int]]], gpu: int) -> float | None:
+    """Per cent: the median rate after 80 % of the burn against that before 20 %; what began later says 0 at first."""
+    seen = [(percent, row[gpu]) for percent, row in rates if gpu < len(row) and row[gpu] > 0]
+    first = [rate for percent, rate in seen if percent <= _FIRST_PERCENT]
+    last = [rate for percent, rate in seen if percent >= _LAST_PERCENT]
+    return round(100 * median(last) / median(first), 2) if first and last else None
 
 
 def _sheet(tool: str) -> Sheet:

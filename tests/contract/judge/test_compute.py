@@ -61,3 +61,36 @@ def test_a_tool_without_the_format_gives_no_figure_and_no_pass(tmp_path: Path, r
     judgement = judged_node(tmp_path, run_probe, tests, offers=("fp4",))
     assert judgement.verdict is Verdict.INCOMPLETE
     assert "gpu.gemm_fp4" in judgement.sentence or "gemm_rate" in judgement.sentence
+
+
+HEAT = ("l3", {"gpu.identity", "gpu.burn", "gpu.sustained"})
+
+
+def test_a_healthy_node_holds_its_rate_through_a_burn(tmp_path: Path, run_probe: RunProbe) -> None:
+    """Nothing of the rate is lost, and 58 C are left before any GPU slows down: 89 C less 31 C."""
+    judgement = judged_node(tmp_path, run_probe, HEAT)
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
+
+
+def test_cooling_that_gives_way_after_minutes_is_found(tmp_path: Path, run_probe: RunProbe) -> None:
+    """After 240 s of load gpu/5 computes at 85 % and is 1 C beyond its slowdown; it computes no wrong value."""
+    judgement = judged_node(tmp_path, run_probe, HEAT, fault=("cooling-weak", {}))
+    assert judgement.verdict is Verdict.FAIL
+    found = {(reason.component, reason.metric) for reason in judgement.reasons}
+    assert found >= {("gpu/5", "rate_kept"), ("gpu/5", "thermal_margin_lowest")}
+    assert {component for component, _ in found} == {"gpu/5"}
+    assert "check fans, airflow, heat sink and coolant" in judgement.sentence
+
+
+def test_a_load_that_lasts_too_short_does_not_show_it(tmp_path: Path, run_probe: RunProbe) -> None:
+    """The same GPU is sound through everything of L2 that lasts less than four minutes."""
+    tests = ("l2", {"gpu.identity", "gpu.gemm"})
+    judgement = judged_node(tmp_path, run_probe, tests, fault=("cooling-weak", {}))
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
+
+
+def test_without_its_load_there_is_nothing_to_follow(tmp_path: Path, run_probe: RunProbe) -> None:
+    """A pool that switches the burn off has no trace of it: not-run with the reason, never a pass."""
+    judgement = judged_node(tmp_path, run_probe, ("l3", {"gpu.identity", "gpu.sustained"}))
+    assert judgement.verdict is Verdict.NOT_RUN
+    assert "no test 'gpu.burn' ran in this plan" in judgement.sentence

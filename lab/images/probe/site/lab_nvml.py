@@ -20,8 +20,13 @@ _DRIVER_MISSING = 9
 _FABRIC_VERSIONS = {0x2000024: 2, 0x3000028: 3}
 _ECC_CORRECTED = 0
 _FIELD_MEMORY_TEMPERATURE, _FIELD_LINK_COUNT, _FIELD_RECOVERY_ACTION = 82, 91, 230
+_FIELD_SLOWDOWN_TLIMIT = 194
 _FIELDS_NVLINK_ERRORS = (52, 59)  # totals of replays and recoveries
-_VALUE_UNSIGNED_INT = 1
+_VALUE_UNSIGNED_INT, _VALUE_SIGNED_INT = 1, 5
+_MARGIN_VERSION = 0x1000008
+# As an H100's (nvidia-smi -q of driver 535.161): slowdown 2 C beyond T.Limit, which lies at 87 C.
+_TLIMIT_CELSIUS, _SLOWDOWN_TLIMIT = 87, -2
+_SM_CLOCK_MHZ = 1980
 
 
 class FakeNvml:
@@ -53,7 +58,7 @@ class FakeNvml:
         self._image = view["image"]
         loads, rises = _loads(Path(path), view), view.get("rises_under_load", {})
         self._gpus = [
-            {**gpu, "loads": loads, "rises": rises.get(f"gpu/{gpu['index']}", {})}
+            {**_heated(gpu, Path(path).parent), "loads": loads, "rises": rises.get(f"gpu/{gpu['index']}", {})}
             for gpu in view["gpus"]
             if gpu.get("present", True)
         ]
@@ -86,6 +91,18 @@ def _loads(path: Path, view: dict[str, Any]) -> int:
         return (path.parent / "attempts" / f"{view.get('boot_id', 'boot')}-load").stat().st_size
     except OSError:
         return 0
+
+
+def _heated(gpu: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A GPU whose cooling gives way is hot and slow from a load on that was long enough, until the next load."""
+    weak = gpu.get("cooling")
+    try:
+        seconds = float((folder / "load_seconds").read_text("utf-8")) if weak else 0.0
+    except (OSError, ValueError):
+        seconds = 0.0
+    if not weak or seconds <= float(weak["after_seconds"]):
+        return gpu
+    return {**gpu, "temperature_celsius": weak["temperature_celsius"], "clock_share": weak["slows_to"]}
 
 
 def _counted(gpu: dict[str, Any], name: str, base: int = 0) -> int:
@@ -226,6 +243,20 @@ def _temperature(gpu: dict[str, Any], _sensor: Any, target: Any) -> int:
     return _put(target, gpu["temperature_celsius"])
 
 
+@_of_gpu("nvmlDeviceGetMarginTemperature")
+def _margin(gpu: dict[str, Any], target: Any) -> int:
+    info = _target(target)
+    if info.version != _MARGIN_VERSION:
+        return _VERSION_MISMATCH
+    info.marginTemperature = _TLIMIT_CELSIUS - int(gpu["temperature_celsius"])
+    return _SUCCESS
+
+
+@_of_gpu("nvmlDeviceGetClockInfo")
+def _clock(gpu: dict[str, Any], _kind: Any, target: Any) -> int:
+    return _put(target, int(_SM_CLOCK_MHZ * float(gpu.get("clock_share", 1.0))))
+
+
 @_of_gpu("nvmlDeviceGetPciInfo_v3")
 def _pci(gpu: dict[str, Any], target: Any) -> int:
     info = _target(target)
@@ -305,12 +336,16 @@ def _fields(gpu: dict[str, Any], count: Any, target: Any) -> int:
         _FIELD_MEMORY_TEMPERATURE: gpu.get("memory_temperature_celsius"),
         _FIELD_LINK_COUNT: len(gpu.get("nvlinks", [])),
         _FIELD_RECOVERY_ACTION: gpu.get("recovery_action"),
+        _FIELD_SLOWDOWN_TLIMIT: _SLOWDOWN_TLIMIT,
     }
     if gpu.get("nvlinks"):
         known |= dict.fromkeys(_FIELDS_NVLINK_ERRORS, 0) | {_FIELDS_NVLINK_ERRORS[0]: _counted(gpu, "nvlink_errors")}
     for field in list(_target(target))[: count.value]:
         value = known.get(field.fieldId)
         field.nvmlReturn = _NOT_SUPPORTED if value is None else _SUCCESS
+        if field.fieldId == _FIELD_SLOWDOWN_TLIMIT:
+            field.valueType, field.value.siVal = _VALUE_SIGNED_INT, value
+            continue
         field.valueType = _VALUE_UNSIGNED_INT
         field.value.uiVal = value or 0
     return _SUCCESS
