@@ -31,6 +31,8 @@ class Member(NamedTuple):
     rdma: bool
     shares: dict[str, float]
     wrong: int = 0
+    rack: str = ""
+    uplink_share: float = 1.0
 
 
 def gpu_lines(view: NodeView) -> list[str]:
@@ -124,9 +126,13 @@ def _reaching(gbps: float, size: int, truth: dict[str, Any]) -> dict[str, Any]:
 
 
 def _group_truth(options: _Options, over: Sequence[Member]) -> dict[str, Any]:
-    """A ring over all nodes: as fast as the slowest rail of any of them, times the rails; RDMA only if all have it."""
+    """A ring over all nodes: as fast as the slowest rail of any of them, times the rails; RDMA only if all have it.
+
+    Over several racks it is no faster than the slowest way out of one.
+    """
     shares = over[0].shares
     wire = len(over[0].rails_gbps) * min(rate for member in over for rate in member.rails_gbps) / 8
+    wire *= min(member.uplink_share for member in over) if len({member.rack for member in over}) > 1 else 1.0
     proven = all(member.rdma for member in over)
     by_wire = os.environ.get("NCCL_ALGO") == "RING" or os.environ.get("NCCL_P2P_DISABLE") == "1"
     share = shares["ring"] * (1.0 if by_wire else shares["chosen"])

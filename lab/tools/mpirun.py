@@ -50,6 +50,8 @@ def _member(view: NodeView) -> Member:
         bool(document.get("rdma_usable", True)),
         bandwidth["groups"],
         int(bandwidth["all_reduce"].get("wrong", 0)),
+        str(document.get("rack", "")),
+        float(document.get("uplink_share", 1.0)),
     )
 
 

@@ -36,6 +36,9 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "node": node.name,
         "serial": parts.serial,
         "sku": node.sku,
+        "rack": node.spec.rack,
+        # What of the rails' rate leaves the rack.
+        "uplink_share": 1.0,
         "boot_id": machine.boot_id,
         "machine_id": machine.machine_id,
         "system_uuid": node.system_uuid,

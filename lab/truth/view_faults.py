@@ -181,6 +181,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),
     "rail-slow": _rail_slow,
     "leaf-port-slow": _leaf_port_slow,
+    "uplink-slow": lambda view, set_: view.update(uplink_share=1.0 - float(set_["amount"])),
     "port-down": _port_down,
     "errors-rise": _errors_rise,
     "setting-wrong": lambda view, set_: view["settings"].update({set_["setting"]: set_["value"]}),

@@ -37,6 +37,9 @@ class Fabric:
     slow: Mapping[str, float] = field(default_factory=dict)
     between: frozenset[str] = frozenset()
     """Nodes that are slow only when they are all in one group."""
+    racks: Mapping[str, str] = field(default_factory=dict)
+    uplinks: Mapping[str, float] = field(default_factory=dict)
+    """Nodes that let through no more than so many GB/s when their group holds nodes of several racks."""
     no_rdma: frozenset[str] = frozenset()
     unreachable: frozenset[str] = frozenset()
     counts: Mapping[str, tuple[str, float | None]] = field(default_factory=dict)
@@ -100,6 +103,8 @@ class Fabric:
             return self._watched(test, node)
         share = next((value for word, value in SHARES.items() if word in test["test"]), 1.0)
         rate = min([FULL_GBPS, *(self.slow[node] for node in nodes if node in self.slow)])
+        if len({self.racks.get(node) for node in nodes}) > 1:
+            rate = min([rate, *(self.uplinks[node] for node in nodes if node in self.uplinks)])
         if self.between and self.between <= set(nodes):
             rate /= 2
         transport = "NET/Socket" if self.no_rdma & set(nodes) else "NET/IB"

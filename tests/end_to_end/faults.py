@@ -80,6 +80,7 @@ BORNE: dict[str, dict[str, Any]] = {
     "cooling-weak": {},
     "rail-slow": {},
     "leaf-port-slow": {},
+    "uplink-slow": {},
     "intermittent": {},
     "rdma-off": {},
     "stalls": {},

@@ -28,6 +28,10 @@ CRASH_NODES = tuple(f"crash-{number:02d}" for number in range(1, 25))
 
 GROUP_NODES = ("group-1", "group-2", "group-3", "group-4")
 SLOW_PORT = "group-3"
+RACKS = {rack: tuple(f"{rack}-{number}" for number in (1, 2, 3)) for rack in ("ra", "rb", "rc", "rd")}
+"""Four racks of three: one with a slow leaf port, one with a node that will show an Xid, one with slow uplinks."""
+RACK_FAULTS = {"ra-2": "leaf-port-slow", **dict.fromkeys(RACKS["rc"], "uplink-slow")}
+XID_NODE = "rb-1"
 
 SHORT = {
     "skus/*.yaml": {"read_timeout": "PT5S", "update_deadline": "PT40S", "boot_deadline": "PT30S"},
@@ -53,12 +57,23 @@ def write_fleet(path: Path, faults: dict[str, dict[str, Any]]) -> Path:
     crash = [
         _node(name, "crash", number, firmware=OLD_FIRMWARE["h100-sxm-8"]) for number, name in enumerate(CRASH_NODES, 1)
     ]
-    slow = {SLOW_PORT: {"faults": [{"fault": "leaf-port-slow"}]}}
-    groups = [_node(name, "groups", number, **slow.get(name, {})) for number, name in enumerate(GROUP_NODES, 1)]
-    nodes = [*demo, *wave, *healthy, *captured, *spares, *ruled, *crash, *groups]
+    groups = [
+        _node(name, "groups", number, **_faulty("leaf-port-slow" if name == SLOW_PORT else None))
+        for number, name in enumerate(GROUP_NODES, 1)
+    ]
+    racked = [
+        {**_node(name, "racks", number, **_faulty(RACK_FAULTS.get(name))), "rack": rack}
+        for rack, names in RACKS.items()
+        for number, name in enumerate(names, 1)
+    ]
+    nodes = [*demo, *wave, *healthy, *captured, *spares, *ruled, *crash, *groups, *racked]
     document = {"schema": "lab.fleet/1", "site": "lab", "nodes": nodes}
     path.write_text(yaml.safe_dump(document, sort_keys=False))
     return path
+
+
+def _faulty(fault: str | None) -> dict[str, Any]:
+    return {"faults": [{"fault": fault}]} if fault else {}
 
 
 def _firmware(need: dict[str, Any]) -> dict[str, Any]:

@@ -83,6 +83,8 @@ class Answer:
     dossier: Mapping[str, Any] | None
     waits: bool = False
     """Whether it was measured as asked, and nothing but a baseline is missing."""
+    across: bool = False
+    """Whether its nodes stood for their domains."""
     looks: tuple[OwnLook, ...] = ()
     """Of its nodes, those that did not pass by what they saw on themselves."""
 
@@ -110,6 +112,7 @@ class Trial:
     court: Court
     nodes: tuple[str, ...]
     round: int
+    across: bool = False
 
     @property
     def _about(self) -> str:
@@ -151,7 +154,7 @@ class Trial:
 
     def untested(self, why: str) -> Answer:
         """Return the answer of a trial that tested nothing."""
-        return Answer(self.nodes, None, why, {}, "", False, None)
+        return Answer(self.nodes, None, why, {}, "", False, None, across=self.across)
 
     def begin(self) -> None:
         """Hand out the plans and start the pods. May be repeated. Raises what keeps the group from being tested."""
@@ -206,9 +209,8 @@ class Trial:
         during = f"while {self.court.suite.name} ran over {', '.join(self.nodes)}"
         seen = [look_of(judged, dossier, own, during=during)]
         seen += [look_of(one, its, one.judgement.reasons, during=during) for one, its in members]
-        answer = Answer(
-            self.nodes, None, "", figures, "", judgement.simulated, kept, looks=tuple(one for one in seen if one)
-        )
+        looks = tuple(one for one in seen if one)
+        answer = Answer(self.nodes, None, "", figures, "", judgement.simulated, kept, across=self.across, looks=looks)
         wrong = _too_few(document, sum(self._gpus(node) for node in self.nodes))
         if wrong:
             return replace(answer, sentence=f"it tested another thing: {wrong}")

@@ -25,6 +25,8 @@ class Trial:
 
     suspects: Group
     padding: Group = ()
+    across: bool = False
+    """Whether its nodes stand for their domains, and what is asked is what lies between those."""
 
     @property
     def nodes(self) -> Group:
@@ -44,6 +46,10 @@ class Outcome:
     """Suspects for whom no good partner was left."""
     untested: Group = ()
     """Nodes whose group could not be tested, twice: nothing is known about them."""
+    apart: tuple[Group, ...] = ()
+    """Domains that are slow to all others while each of their nodes is well: their way out is to blame, no node."""
+    stands_for: Mapping[str, str] = field(default_factory=dict)
+    """By node, the one that was tested across domains for it and its like; empty where nobody was."""
 
 
 def in_groups(nodes: Iterable[tuple[str, str]], largest: int) -> tuple[Group, ...]:
@@ -79,6 +85,7 @@ class Screening:
     groups: Sequence[Group]
     known_good: Iterable[str] = ()
     smallest: int = 2
+    across: bool = False
     _good: dict[str, None] = field(init=False)
     _partners: dict[str, set[str]] = field(init=False, default_factory=dict)
     _padded_by: dict[str, set[str]] = field(init=False, default_factory=dict)
@@ -91,6 +98,8 @@ class Screening:
     _waiting: list[Group] = field(init=False, default_factory=list)
     _again: set[Group] = field(init=False, default_factory=set)
     _untested: list[str] = field(init=False, default_factory=list)
+    faulty: set[str] = field(init=False, default_factory=set)
+    """Culprits by a fault of their own."""
     tests: int = field(init=False, default=0)
     rounds: int = field(init=False, default=0)
 
@@ -135,6 +144,11 @@ class Screening:
                 self._padded_by.setdefault(node, set()).update(trial.padding)
             self._settle(trial, good)
 
+    @property
+    def good(self) -> Group:
+        """The nodes that passed in some group, or were known to be good before, in that order."""
+        return tuple(node for node in self._good if node not in self._culprits)
+
     def outcome(self) -> Outcome:
         """Return what is known so far."""
         between = tuple(group for group, halves in self._halves.items() if set(halves) <= self._passed)
@@ -143,6 +157,7 @@ class Screening:
 
     def _leave_out(self, trial: Trial, bad: Collection[str]) -> None:
         for node in bad:
+            self.faulty.add(node)
             self._good.pop(node, None)
             self._confirming.discard(node)
             self._culprits += [] if node in self._culprits else [node]
@@ -176,7 +191,7 @@ class Screening:
 
     def _plan(self) -> None:
         """Form as many trials as the good nodes can pad; what finds no partner waits for the next round."""
-        free = [node for node in self._good if node not in self._culprits]
+        free = list(self.good)
         left: list[Group] = []
         for group in self._waiting:
             padding = self._padding(group, free)
@@ -184,7 +199,7 @@ class Screening:
                 left.append(group)
                 continue
             free = [node for node in free if node not in padding]
-            self._next.append(Trial(group, padding))
+            self._next.append(Trial(group, padding, self.across))
         self._waiting = left
         if not self._next and left:
             self._give_up(left)

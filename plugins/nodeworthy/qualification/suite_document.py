@@ -78,6 +78,7 @@ def suite_from_document(
         description=str(document.get("description", "")),
         nodes=_nodes(document, where),
         each=_each(document, None if include is None else included, where),
+        within=str((document.get("nodes") or {}).get("within", "")),
         segments=_whole(document, "segments", where),
     )
     _refuse_long_segments(suite, where)

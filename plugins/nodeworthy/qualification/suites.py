@@ -130,6 +130,8 @@ class Suite:
     """The fewest and the most nodes that one run of it needs together."""
     each: str = ""
     """The suite that every node of a group runs on itself while the first one leads; its tests are among these."""
+    within: str = ""
+    """The suite by which each domain is tested by itself before one node of each runs this one; empty for none."""
     segments: int = 1
     """How many pods run it one after the other; an interruption costs one of them."""
 

@@ -48,9 +48,8 @@ def suite_to_document(suite: Suite) -> dict[str, Any]:
 
 
 def _size(suite: Suite) -> dict[str, Any]:
-    several = dict(zip(("at_least", "at_most"), suite.nodes, strict=True)) | (
-        {"each": suite.each} if suite.each else {}
-    )
+    others = {name: value for name, value in (("each", suite.each), ("within", suite.within)) if value}
+    several = {"at_least": suite.nodes[0], "at_most": suite.nodes[1], **others}
     nodes = {} if suite.nodes == (1, 1) else {"nodes": several}
     return {**nodes, **({} if suite.segments == 1 else {"segments": suite.segments})}
 

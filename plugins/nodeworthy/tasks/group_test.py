@@ -37,7 +37,7 @@ GROUP_PARAMS = {
         values_display={
             "m1": "M1: pairs of nodes, minutes",
             "m2": "M2: a rack or NVLink domain at a time",
-            "m3": "M3: all of them together",
+            "m3": "M3: each rack, then one good node of each rack together",
         },
         type="string",
         title="Suite",

@@ -67,12 +67,13 @@ class Bench:
     """Some nodes at burned_in, held by one run, on one fabric."""
 
     def __init__(self, names: Sequence[str] = NAMES, racks: int = 1, **fabric: Any) -> None:
-        self.fabric = Fabric({name: f"boot-{name}" for name in names}, **fabric)
+        in_racks = {name: f"R{place % racks}" for place, name in enumerate(names)}
+        self.fabric = Fabric({name: f"boot-{name}" for name in names}, racks=in_racks, **fabric)
         self.machine = machine = Machine(healthy_inventory())
         clock = MachineClock(machine)
         self.ledger = MemoryLedger(library().lifecycle(), clock)
         nodes = [
-            replace(node_of(), name=name, serial=f"S-{name}", position=place, rack=f"R{place % racks}")
+            replace(node_of(), name=name, serial=f"S-{name}", position=place, rack=in_racks[name])
             for place, name in enumerate(names)
         ]
         self.ledger.import_fleet(nodes)
@@ -213,16 +214,52 @@ def test_a_rack_is_halved_until_the_culprit_stands_alone() -> None:
     assert one.standing() == {"n6": "quarantined"}
 
 
-def test_the_fleet_is_one_group_across_racks_and_its_culprit_is_found() -> None:
-    """M3 begins with all nodes of both racks together; M2 keeps the racks apart."""
+def test_the_fleet_is_its_racks_and_then_one_node_of_each() -> None:
+    """Two racks side by side by m2, then n1 and n2 for them by m3; every sentence tells both figures."""
+    one = Bench(racks=2)
+    assert one.run("m3").facts == {"culprits": [], "left_open": []}
+    assert one.fabric.tested == [("n1", "n3", "n5", "n7"), ("n2", "n4", "n6", "n8"), ("n1", "n2")]
+    assert one.verdicts()["n8"].sentence == (
+        "n8 pass: domain.all_reduce 480 GB/s with n2, n4, n6, and n2 of its rack reaches fleet.all_reduce 480 GB/s "
+        "with n1."
+    )
+    assert one.verdicts()["n2"].sentence == "n2 pass: fleet.all_reduce 480 GB/s with n1."
+
+
+def test_a_culprit_is_found_in_its_rack_before_racks_are_tested_together() -> None:
+    """n6 of the second rack: its rack, its half, a good partner and another; over the spine go nodes that are well."""
     one = Bench(racks=2, slow={"n6": 300.0})
-    done = one.run("m3")
-    assert sorted(one.fabric.tested[0]) == list(NAMES)
-    assert done.facts["culprits"] == ["n6"]
+    assert one.run("m3").facts == {"culprits": ["n6"], "left_open": []}
     assert one.standing() == {"n6": "quarantined"}
-    apart = Bench(racks=2)
-    apart.run("m2")
-    assert [len(group) for group in apart.fabric.tested] == [4, 4]
+    assert one.verdicts()["n6"].sentence.count("300 GB/s with") == 4
+    assert one.fabric.tested[-1] == ("n1", "n2")
+
+
+def test_a_rack_that_is_slow_to_others_blames_no_node() -> None:
+    """Each node of the third rack is well at home and slow to others: two of them prove the rack's way out guilty."""
+    one = Bench(racks=3, uplinks={"n3": 240.0, "n6": 240.0})
+    assert one.run("m3").facts == {"culprits": [], "left_open": ["n3", "n6"]}
+    assert one.standing() == {}
+    sentence = one.verdicts()["n6"].sentence
+    assert "n3, n6 are well among themselves and slow to nodes of other racks (fleet.all_reduce 240 GB/s" in sentence
+    assert "uplinks" in sentence
+    assert one.verdicts()["n8"].verdict is Verdict.PASS
+
+
+def test_a_node_that_is_slow_over_the_spine_alone_is_told_from_its_rack() -> None:
+    """n3 is well with its rack and slow to others, n6 beside it is well with both, and stands for the rack."""
+    one = Bench(racks=3, uplinks={"n3": 240.0})
+    assert one.run("m3").facts == {"culprits": ["n3"], "left_open": []}
+    assert one.standing() == {"n3": "quarantined"}
+    assert one.verdicts()["n3"].sentence.count("fleet.all_reduce 240 GB/s with") == 1
+    assert one.verdicts()["n6"].verdict is Verdict.PASS
+
+
+def test_one_rack_is_no_fleet() -> None:
+    """Its nodes may be well: what lies between racks was not tested, and the sentence says so."""
+    one = Bench()
+    assert one.run("m3").facts == {"culprits": [], "left_open": list(NAMES)}
+    assert "no second rack" in one.verdicts()["n1"].sentence
 
 
 def test_when_every_group_fails_nobody_is_blamed() -> None:

@@ -49,9 +49,10 @@ def plan(rank: int, members: tuple[str, ...], **changes: Any) -> dict[str, Any]:
 
 
 def views(folder: Path, faults: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The views of a small fleet, some of its nodes with a fault."""
+    """The views of a small fleet, two nodes in a rack, some of them with a fault."""
     specs = tuple(
-        NodeSpec(node, "h100-sxm-8", "A1", place, image="validation-2026.11") for place, node in enumerate(NODES)
+        NodeSpec(node, "h100-sxm-8", f"A{1 + place // 2}", place, image="validation-2026.11")
+        for place, node in enumerate(NODES)
     )
     world = World(FleetFile("lab", specs), folder, 1, LabClock(speed=0, start=datetime(2026, 11, 30, tzinfo=UTC)))
     world.start()
@@ -107,6 +108,14 @@ def test_a_group_is_as_fast_as_its_slowest_rail(tmp_path: Path) -> None:
     leader = run_group(tmp_path, NODES, gpu_a03="leaf-port-slow")[0]
     assert figure(leader, "bus_bandwidth")["value"] == pytest.approx(192, rel=0.02)
     assert figure(leader, "ranks")["value"] == 24
+
+
+def test_a_slow_uplink_is_seen_by_groups_of_several_racks_alone(tmp_path: Path) -> None:
+    """Half of the rails' rate leaves the rack: 384 GB/s beside its neighbour, 192 with a node of the other rack."""
+    within = run_group(tmp_path / "within", NODES[:2], gpu_a02="uplink-slow")[0]
+    across = run_group(tmp_path / "across", NODES[1:], gpu_a02="uplink-slow")[0]
+    assert figure(within, "bus_bandwidth")["value"] == pytest.approx(384, rel=0.02)
+    assert figure(across, "bus_bandwidth")["value"] == pytest.approx(192, rel=0.02)
 
 
 def test_a_node_without_rdma_shows_in_the_transport(tmp_path: Path) -> None:
