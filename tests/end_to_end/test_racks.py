@@ -1,4 +1,4 @@
-"""M3 over four racks, as an operator runs it: a slow port, an Xid under load and slow uplinks, each told from the others."""
+"""M3 over four racks as an operator runs it: a slow port, an Xid and slow uplinks, each told from the others."""
 
 from __future__ import annotations
 
