@@ -74,6 +74,8 @@ class Plan:
     tests: tuple[TestSpec, ...]
     sha256: str
     group: Group | None = None
+    within_seconds: float | None = None
+    """How long all tests may take together; second tries that would not fit are left out."""
 
 
 def read_plan(text: str | None) -> Plan:
@@ -102,6 +104,7 @@ def read_plan(text: str | None) -> Plan:
         tests=_tests(_field(document, "tests", list)),
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
         group=_group(document),
+        within_seconds=float(_field(document, "within_seconds", int)) if "within_seconds" in document else None,
     )
 
 

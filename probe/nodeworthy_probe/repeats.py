@@ -6,13 +6,15 @@ all runs. A run that brought no number leaves the row without one.
 
 A figure just beyond its limit gets its test one more try, if the plan says how narrow that is and nothing else is wrong
 with the test. The second try's figures count, its counts are the worse of both, and both values are kept. What was
-tried before a success stands in the reason and in the raw output.
+tried before a success stands in the reason and in the raw output. Nothing is tried again for which the pod's time would
+not suffice: the first try then counts, and says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -22,18 +24,30 @@ from .records import Execution, Measurement, SecondTry
 if TYPE_CHECKING:
     from .suite import Outcome
 
+_Allows = Callable[[float], bool]
+"""Whether so many more seconds of this test fit into the pod's time."""
+NO_TIME = "there was no second try: it no longer fits into this pod's time"
 _COUNTED = frozenset({"count", "bool", "bits"})
 _NAMED = 3
 _Key = tuple[str, str, str]
 
 
-def carried_out(spec: TestSpec, run: Callable[[], Outcome], stopping: Callable[[], bool]) -> Outcome:
+def always(_seconds: float) -> bool:
+    """The budget of a plan without one."""
+    return True
+
+
+def carried_out(
+    spec: TestSpec, run: Callable[[], Outcome], stopping: Callable[[], bool], allows: _Allows = always
+) -> Outcome:
     """The outcome of all runs that the plan asks for, and of the same once more after a near miss."""
-    first = _runs(spec, run, stopping)
+    first = _runs(spec, run, stopping, allows)
     near = _near_misses(spec, first) if first.execution is Execution.COMPLETED else []
     if not near or stopping():
         return first
-    second = _runs(spec, run, stopping)
+    if not allows(spec.timeout_seconds * spec.repeats):
+        return replace(first, reason=f"{first.reason}; {NO_TIME}" if first.reason else f"a near miss; {NO_TIME}")
+    second = _runs(spec, run, stopping, allows)
     words = ", ".join(f"{row.component} {row.metric} {row.value:g} {row.unit}" for row in near[:_NAMED])
     seconds, raw = round(first.duration_seconds + second.duration_seconds, 3), _raw([first, second])
     if second.execution is not Execution.COMPLETED:
@@ -52,11 +66,11 @@ def carried_out(spec: TestSpec, run: Callable[[], Outcome], stopping: Callable[[
     )
 
 
-def _runs(spec: TestSpec, run: Callable[[], Outcome], stopping: Callable[[], bool]) -> Outcome:
+def _runs(spec: TestSpec, run: Callable[[], Outcome], stopping: Callable[[], bool], allows: _Allows) -> Outcome:
     """The outcome of all runs that the plan asks for; the first run that does not complete ends them."""
     outcomes: list[Outcome] = []
-    for _ in range(spec.repeats):
-        outcome = _with_retry(spec, run, stopping)
+    for left in reversed(range(spec.repeats)):
+        outcome = _with_retry(spec, run, stopping, partial(allows, spec.timeout_seconds * (1 + left)))
         outcomes.append(outcome)
         if outcome.execution is not Execution.COMPLETED:
             return replace(outcome, raw=_raw(outcomes))
@@ -105,10 +119,14 @@ def _place(row: Measurement) -> _Key:
     return (row.component, row.metric, row.statistic)
 
 
-def _with_retry(spec: TestSpec, run: Callable[[], Outcome], stopping: Callable[[], bool]) -> Outcome:
+def _with_retry(
+    spec: TestSpec, run: Callable[[], Outcome], stopping: Callable[[], bool], fits: Callable[[], bool]
+) -> Outcome:
     first = run()
     if str(first.execution) not in spec.retry or stopping():
         return first
+    if not fits():
+        return replace(first, reason=f"{first.reason or 'no reason given'}; {NO_TIME}")
     second = run()
     reason = f"second try, the first was {first.execution}: {first.reason or 'no reason given'}"
     told = f"{reason}; {second.reason}" if second.reason else reason

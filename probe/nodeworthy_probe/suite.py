@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import counters, group, kernel_source, own_check
+from .budget import Budget
 from .counters import Watch
 from .kernel_source import KernelLog
 from .plan import Plan, TestSpec
@@ -98,13 +99,15 @@ class Suite:
     started: Callable[[int, TestSpec, tuple[str, ...]], None] = lambda number, spec, command: None
     ended: Callable[[Outcome], None] = lambda outcome: None
     _gpu_by_pci: dict[str, int] = field(default_factory=dict)
+    _budget: Budget = field(default_factory=lambda: Budget(None))
 
     def run(self) -> list[Outcome]:
         """All outcomes, in the order of the plan."""
-        mark, watch = kernel_source.read_log(), Watch.of(self.plan)
+        mark, watch, self._budget = kernel_source.read_log(), Watch.of(self.plan), Budget.of(self.plan)
         numbered = list(enumerate(self.plan.tests, start=1))
         outcomes = []
         for number, spec in numbered:
+            self._budget.begin(spec)
             if spec.tool not in _AROUND:
                 outcomes.append(self._run_one(number, spec))
                 watch.look(spec.test)
@@ -131,7 +134,10 @@ class Suite:
             else:
                 reader = interpret
                 outcome = carried_out(
-                    spec, lambda: _judge_run(number, context, self._run_tool(command, spec), reader), self.stopping
+                    spec,
+                    lambda: _judge_run(number, context, self._run_tool(command, spec), reader),
+                    self.stopping,
+                    self._budget.allows,
                 )
         if spec.tool == "nvml":
             self._gpu_by_pci.update(gpu_identity.gpu_by_pci(outcome.reading))

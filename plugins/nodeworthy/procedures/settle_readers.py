@@ -24,7 +24,7 @@ from nodeworthy.procedures.ready import AFTER_POST
 from nodeworthy.procedures.reset import ANSWER, RESET, has_happened, was_answered
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.procedures.trial import TRIAL
-from nodeworthy.qualification.plans import group_limit, longest
+from nodeworthy.qualification.plans import group_limit, pod_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ def record(_case: Case, orphan: Orphan) -> Found | None:
 
 def test_plan(case: Case, orphan: Orphan) -> Found | None:
     """A plan whose pod brought no result in the time of all its tests; the next run hands out another."""
-    tests = orphan.effect.detail["plan"]["tests"]
+    plan = orphan.effect.detail["plan"]
     start: timedelta = case.work.library.policy(case.node.pool)["waits"]["node_ready"]
-    end = orphan.effect.intended_at + start + longest(tests)
+    end = orphan.effect.intended_at + start + pod_limit(plan)
     return None if _before(case, end) else Found(FAILED, {"taken_in": False})
 
 

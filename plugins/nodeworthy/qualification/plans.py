@@ -15,7 +15,7 @@ from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.qualification.near_miss import Limits
 from nodeworthy.qualification.own_checks import SwitchedOff
 from nodeworthy.qualification.sku import Sku
-from nodeworthy.qualification.suites import Suite, TestSpec
+from nodeworthy.qualification.suites import LONGEST_SEGMENT, Suite, TestSpec, of_one_node
 
 PLAN_SCHEMA = "nodeworthy.plan/1"
 TOLERATED_XIDS = "{tolerated_xids}"
@@ -51,6 +51,10 @@ def plan_document(
     A suite of several segments gets one plan for each; `segment` counts from 1. `limits` are what the probe is told of
     them.
     """
+    tests = [
+        _test(test, sku, (limits or {}).get(test.test, ()))
+        for test in suite.without([one.test for one in off]).for_scope(scope, sku.declares)
+    ]
     return {
         "schema": PLAN_SCHEMA,
         **addressee,
@@ -59,11 +63,17 @@ def plan_document(
         **({"switched_off": [one.document() for one in off]} if off else {}),
         **({"segment": {"number": segment, "of": suite.segments}} if suite.segments > 1 else {}),
         "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},
-        "tests": [
-            _test(test, sku, (limits or {}).get(test.test, ()))
-            for test in suite.without([one.test for one in off]).for_scope(scope, sku.declares)
-        ],
+        **_bound(suite, tests),
+        "tests": tests,
     }
+
+
+def _bound(suite: Suite, tests: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the time that one node's pod has when its second tries would make it too long; first tries always fit."""
+    if not of_one_node(suite) or longest(tests) <= LONGEST_SEGMENT:
+        return {}
+    once = sum(test["timeout_seconds"] * test.get("repeats", 1) for test in tests)
+    return {"within_seconds": max(once, int(LONGEST_SEGMENT.total_seconds()))}
 
 
 def _test(test: TestSpec, sku: Sku, limits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -90,6 +100,12 @@ def longest(tests: Iterable[Mapping[str, Any]]) -> timedelta:
     A test of whose limits the plan tells none is not tried again after a near miss, whatever the suite allows.
     """
     return sum((_longest(test) for test in tests), timedelta(0))
+
+
+def pod_limit(plan: Mapping[str, Any]) -> timedelta:
+    """Return how long the pod of a plan may take: all tries of its tests, or what the plan bounds them to."""
+    most = longest(plan["tests"])
+    return min(most, timedelta(seconds=plan["within_seconds"])) if "within_seconds" in plan else most
 
 
 def _longest(test: Mapping[str, Any]) -> timedelta:

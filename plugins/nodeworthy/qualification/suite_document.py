@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope, Verdict
 from nodeworthy.qualification.documents import figure, optional_figure, refuse_unknown_keys, rows, text
-from nodeworthy.qualification.suites import BY_BASELINE, MetricSpec, Per, Suite, TestSpec
+from nodeworthy.qualification.suites import BY_BASELINE, LONGEST_SEGMENT, MetricSpec, Per, Suite, TestSpec
 
 Words = TypeVar("Words", bound=StrEnum)
 
@@ -38,7 +38,6 @@ NOT_NULL = "expect_column_values_to_not_be_null"
 PAIR_PREFIX = "expect_column_pair_"
 NEEDED_COLUMNS = ("node", "component", "metric", "value", "unit", "status")
 ROWS_PARAMETER = {"$PARAMETER": "rows"}
-LONGEST_SEGMENT = timedelta(hours=4)
 """A pod that runs longer loses too much when it is interrupted."""
 MOST_NEAR = 2.0
 """Per cent: twice what the tools' figures vary from run to run. What misses by more is no noise."""
@@ -121,7 +120,7 @@ def _whole(row: Mapping[str, Any], key: str, where: str) -> int:
 
 
 def _refuse_long_segments(suite: Suite, where: str) -> None:
-    """A suite of one node runs in pods of at most four hours, counted by its time-outs; second tries come on top."""
+    """A suite of one node runs in pods of at most four hours, counted by its time-outs; second tries must fit in."""
     once = sum((test.timeout * test.repeats for test in suite.tests), timedelta(0))
     if suite.nodes == (1, 1) and once > LONGEST_SEGMENT:
         raise Permanent(

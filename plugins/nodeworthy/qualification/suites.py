@@ -31,6 +31,10 @@ class Per(StrEnum):
     SCRATCH = "scratch"
 
 
+LONGEST_SEGMENT = timedelta(hours=4)
+"""How long the tests of one node's pod may take, whatever of them is tried again."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
     """One metric that a test must bring: a row per node, GPU or pair, in this unit, with this statistic."""
@@ -147,6 +151,7 @@ class Suite:
         """Return what one run costs on nodes of so many GPUs, usually and when every test runs into its time-out."""
         usual = sum((test.usual * test.repeats for test in self.tests), timedelta(0)) * self.segments
         most = sum((test.longest for test in self.tests), timedelta(0))
+        most = min(most, LONGEST_SEGMENT) if of_one_node(self) else most
         share = gpus * self.nodes[0] / 3600
         return Cost(
             usual, most * self.segments, usual.total_seconds() * share, most.total_seconds() * self.segments * share

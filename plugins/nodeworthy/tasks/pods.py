@@ -68,7 +68,7 @@ class TestPodOperator(KubernetesPodOperator):
     def prepare(self, work: Work, context: Context) -> str | None:
         """Write the plan into the pod and return None; or return a sentence when no test needs to run."""
         from nodeworthy.procedures.test_plan import proven, test_plan
-        from nodeworthy.qualification.plans import longest
+        from nodeworthy.qualification.plans import pod_limit
 
         lease = lease_of(self.node, work, context)
         (record,) = work.ledger.nodes([self.node])
@@ -80,7 +80,10 @@ class TestPodOperator(KubernetesPodOperator):
         self._pin(plan)
         # The pod operator counts its limit from the task's first start; what ran before this pod does not count.
         ran = work.clock.now() - context["ti"].start_date
-        self.execution_timeout = ran + longest(plan["tests"]) + self._node_patience()
+        limit = pod_limit(plan) + self._node_patience()
+        self.execution_timeout = ran + limit
+        # The same for the pod itself, and for housekeeping's wait: it ends also where nobody of ours is left to end it.
+        self.active_deadline_seconds = int(limit.total_seconds())
         return None
 
     def run_pod(self, context: Context) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.qualification.near_miss import told_limits
-from nodeworthy.qualification.plans import JOIN_SECONDS, group_limit, group_plan, longest, plan_document
+from nodeworthy.qualification.plans import JOIN_SECONDS, group_limit, group_plan, longest, plan_document, pod_limit
 
 from tests.doubles.bench import library
 
@@ -50,6 +50,29 @@ def test_a_plan_that_tells_all_limits_may_take_what_its_suite_may(name: str) -> 
     assert longest(plan["tests"]) == sum(
         (test.longest for test in suite.for_scope(Scope.HARDWARE, sku.declares)), timedelta(0)
     )
+
+
+@pytest.mark.parametrize("name", ["l4", "l5"])
+def test_the_pod_of_a_segment_ends_within_four_hours_whatever_is_tried_again(name: str) -> None:
+    """Every test tried again would take more than six hours: the plan bounds them, and pod and cost keep to it."""
+    suite, sku = library().suite(name), library().sku("h100-sxm-8")
+    given = {"node": "n1", "serial": "S1", "episode": 1, "nonce": "0" * 64}
+    plan = plan_document(suite, sku, Scope.HARDWARE, (), 1, {}, **given)
+    assert longest(plan["tests"]) > timedelta(hours=6)
+    assert plan["within_seconds"] == 4 * 3600
+    assert pod_limit(plan) == timedelta(hours=4)
+    once = sum(test["timeout_seconds"] * test.get("repeats", 1) for test in plan["tests"])
+    assert once <= plan["within_seconds"]
+    assert suite.cost(8).most == timedelta(hours=4) * suite.segments
+
+
+def test_a_plan_whose_second_tries_all_fit_is_not_bounded() -> None:
+    """L1: its pod may take what its tests may."""
+    suite, sku = library().suite("l1"), library().sku("h100-sxm-8")
+    given = {"node": "n1", "serial": "S1", "episode": 1, "nonce": "0" * 64}
+    plan = plan_document(suite, sku, Scope.HARDWARE, (), 1, {}, **given)
+    assert "within_seconds" not in plan
+    assert pod_limit(plan) == longest(plan["tests"])
 
 
 def test_who_follows_in_a_group_waits_as_long_as_who_leads_may_measure() -> None:
