@@ -80,11 +80,12 @@ class Platform:
     nics: tuple[Mapping[str, Any], ...] = field(repr=False)
     drives: tuple[Mapping[str, Any], ...] = field(repr=False)
     psu: Mapping[str, Any] = field(repr=False)
+    cooling: Mapping[str, Any] = field(repr=False)
     figures: Mapping[str, Any] = field(repr=False)
     bios_attributes: Mapping[str, Any] = field(repr=False)
 
 
-_PLAIN = ("gpu", "nvswitch", "cpu", "dimm", "psu", "figures", "bios_attributes")
+_PLAIN = ("gpu", "nvswitch", "cpu", "dimm", "psu", "cooling", "figures", "bios_attributes")
 _COPIED = ("name", "manufacturer", "model", "bmc_product", "redfish_version", "supports_expand")
 
 

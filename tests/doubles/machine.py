@@ -13,12 +13,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from nodeworthy.errors import OutcomeUnknown, Permanent
+from nodeworthy.evidence.bmc_health import Health, Leaks, Machinery
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.lifecycle.upkeep import Due
 from nodeworthy.ports import Bmc, ClusterNode, Power, SystemState, Taint, UpdateState
+from nodeworthy.qualification.bmc_health import HealthRules
 from nodeworthy.qualification.sku import Sku
 
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -35,6 +37,12 @@ class Machine:
 
     inventory: Inventory
     log: EventLog = field(default_factory=lambda: EventLog(logs={"DGX/EventLog": 0}))
+    leaks: Leaks = field(default_factory=Leaks)
+    health: Health = field(
+        default_factory=lambda: Health(
+            fans=tuple(Machinery(f"FAN_{n}", f"/fans/{n}", "Enabled", "OK") for n in range(12))
+        )
+    )
     now: datetime = START
     power: Power = Power.ON
     progress: str = "SetupEntered"
@@ -141,6 +149,14 @@ class MachineBmc:
     def inventory(self) -> Inventory:
         """Read everything."""
         return self._machine.inventory
+
+    def leaks(self, rules: HealthRules) -> Leaks:
+        """Read the leak detectors."""
+        return self._machine.leaks
+
+    def health(self, rules: HealthRules) -> Health:
+        """Read the rest."""
+        return self._machine.health
 
     def event_log(self, rules: LogRules) -> EventLog:
         """Read the log."""

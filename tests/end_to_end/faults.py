@@ -24,6 +24,7 @@ class Expected:
 
 NEVER = {"cure": "never"}
 OLD = {"old_firmware": True}
+LIQUID = {"sku": "h200-sxm-8"}
 
 EXPECTED = {
     "sku-mismatch": Expected(("GPU", "h100-sxm-8", "names"), ("inventoried",)),
@@ -39,6 +40,10 @@ EXPECTED = {
     "bmc-silent": Expected(("BMC", "answer"), ("declared",)),
     "bmc-login-refused": Expected(("BMC", "login"), ("declared",)),
     "sel-critical": Expected(("EventLog", "MemoryECCUncorrectable", "clear the log"), ("inventoried",)),
+    "leak": Expected(("leaks", "Leak_Detector_0", "LeakDetected", "a person look"), ("declared",), LIQUID),
+    "fan-failed": Expected(("fan FAN_3", "critical", "replace"), ("inventoried",)),
+    "psu-lost": Expected(("PSU_2", "line input OutOfRange", "cord"), ("inventoried",)),
+    "too-hot": Expected(("Inlet_Temp reads 47 C", "45 C critical", "airflow"), ("inventoried",)),
     "nvlink-degraded": Expected(("gpu/4", "GB/s", "4.0 % below"), QUARANTINED),
     "nvlink-down": Expected(("gpu/2", "nvlinks_up 17 is not 18"), QUARANTINED),
     "pcie-narrow": Expected(("gpu/1", "pcie_width_current 8 is not 16"), QUARANTINED, NEVER),

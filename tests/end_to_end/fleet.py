@@ -44,7 +44,7 @@ def write_fleet(path: Path, faults: dict[str, dict[str, Any]]) -> Path:
     """Write the lab's fleet file; `faults` names the fault of each node of the wave, with what it needs."""
     demo = yaml.safe_load((REPOSITORY / "lab" / "data" / "fleets" / "demo.yaml").read_text())["nodes"]
     wave = [
-        _node(f"f-{name}", "faults", number, faults=[{"fault": name, **_without_firmware(need)}], **_firmware(need))
+        _node(f"f-{name}", "faults", number, faults=[{"fault": name, **_of_fault(need)}], **_of_node(need))
         for number, (name, need) in enumerate(faults.items(), 1)
     ]
     healthy = [_node(name, "faults", 90 + number) for number, name in enumerate(HEALTHY_IN_WAVE)]
@@ -76,12 +76,13 @@ def _faulty(fault: str | None) -> dict[str, Any]:
     return {"faults": [{"fault": fault}]} if fault else {}
 
 
-def _firmware(need: dict[str, Any]) -> dict[str, Any]:
-    return {"firmware": OLD_FIRMWARE["h100-sxm-8"]} if need.get("old_firmware") else {}
+def _of_node(need: dict[str, Any]) -> dict[str, Any]:
+    firmware = {"firmware": OLD_FIRMWARE["h100-sxm-8"]} if need.get("old_firmware") else {}
+    return {**firmware, **({"sku": need["sku"]} if "sku" in need else {})}
 
 
-def _without_firmware(need: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in need.items() if name != "old_firmware"}
+def _of_fault(need: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in need.items() if name not in ("old_firmware", "sku")}
 
 
 def _node(name: str, group: str, position: int, **more: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ _MODULES = (
     "hardware",
     "network",
     "chassis",
+    "cooling",
     "fabrics",
     "managers",
     "update",

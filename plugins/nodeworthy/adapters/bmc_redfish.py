@@ -19,16 +19,20 @@ import sushy.connector
 import sushy.exceptions
 
 from nodeworthy.adapters.bmc_redfish_errors import Phase, translate
+from nodeworthy.adapters.bmc_redfish_health import HealthReader
 from nodeworthy.adapters.bmc_redfish_inventory import read_firmware, read_inventory
 from nodeworthy.adapters.bmc_redfish_log import LogReader
+from nodeworthy.adapters.bmc_redfish_soft import SoftReader
 from nodeworthy.adapters.bmc_redfish_state import read_state, reset_target
 from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, part, text
 from nodeworthy.adapters.bmc_redfish_updates import list_updates, read_update, task_of, update_target
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.bmc_health import Health, Leaks
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.ports import Clock, SystemState, UpdateState
+from nodeworthy.qualification.bmc_health import HealthRules
 from nodeworthy.qualification.sku import BmcProfile, Sku
 
 CONNECT_TIMEOUT_SECONDS = 5
@@ -184,19 +188,34 @@ class RedfishBmc:
         self._clock = clock
         self._paths: dict[str, str] = {}
         self._known: Tree | None = None
+        self._begun: Tree | None = None
+        """What `leaks` read a moment ago, for the inventory that follows."""
+        self._soft = SoftReader(door.ask, expands=self._expands())
+
+    def leaks(self, rules: HealthRules) -> Leaks:
+        """Read the leak detectors of the chassis that hold the host; it may be without power."""
+        tree = self._begun = self._tree()
+        self._soft = SoftReader(self._door.ask, expands=self._expands())
+        return HealthReader(tree, self._soft, rules).leaks(self._system(tree))
 
     def inventory(self) -> Inventory:
         """Read components, firmware and neighbours. Permanent when the pinned system is not there."""
-        tree = self._known = self._tree()
+        tree = self._known = self._begun or self._tree()
+        self._begun = None
         systems = self._systems(tree)
         inventory = read_inventory(tree, self._door.root, systems[0], systems[1] if len(systems) > 1 else None)
         return replace(inventory, raw={**inventory.raw, "read_at": self._clock.now().isoformat()})
+
+    def health(self, rules: HealthRules) -> Health:
+        """Read fans, power supplies and temperatures; what was read for the inventory is not read again."""
+        tree = self._known or self._tree()
+        return HealthReader(tree, self._soft, rules).health(self._system(tree))
 
     def event_log(self, rules: LogRules) -> EventLog:
         """Read the logs of host, baseboard, their chassis and managers; what the inventory read is not read again."""
         tree = self._known or self._tree()
         skips = part(self._door.root, "ProtocolFeaturesSupported", "TopSkipQuery") is True
-        return LogReader(tree, self._door.ask, rules, self._expands(), skips).read(self._systems(tree))
+        return LogReader(tree, self._soft.ask, rules, self._expands(), skips).read(self._systems(tree))
 
     def firmware(self) -> tuple[FirmwareItem, ...]:
         """Read the firmware inventory."""

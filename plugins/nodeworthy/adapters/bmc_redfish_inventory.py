@@ -105,17 +105,19 @@ def _is_dpu(adapter: Resource) -> bool:
 
 def _drives(tree: Tree, host: Resource, chassis: Iterable[Resource]) -> Iterator[Component]:
     """Read the drives of the host's storage; of the chassis where the host links none."""
-    drives = [
-        drive
-        for storage in tree.members(host, "Storage")
-        for drive in (*tree.resolve(storage.get("Drives")), *tree.members(storage, "Drives"))
-    ]
+    drives = [drive for storage in tree.members(host, "Storage") for drive in _listed_drives(tree, storage)]
     if not drives:
         drives = [drive for one in chassis for drive in tree.members(one, "Drives")]
     for drive in {identity(drive): drive for drive in drives if present(drive)}.values():
         size_bytes = number(drive, "CapacityBytes")
         capacity = size_bytes // BYTES_PER_MIB if size_bytes else None
         yield _component(ComponentKind.DRIVE, drive, firmware="Revision", capacity_mib=capacity)
+
+
+def _listed_drives(tree: Tree, storage: Resource) -> tuple[Resource, ...]:
+    """Return a storage's drives: a list of links (Storage 1.0 and later), or a collection, as some BMCs have it."""
+    listed = storage.get("Drives")
+    return tree.resolve(listed) if isinstance(listed, list) else tree.members(storage, "Drives")
 
 
 def _power_supplies(tree: Tree, chassis: Iterable[Resource]) -> Iterator[Component]:

@@ -7,18 +7,13 @@ specified: it is told by ids where they are numbers, else by times; a log that t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from nodeworthy.adapters.bmc_redfish_soft import EXPAND, OK, Ask
 from nodeworthy.adapters.bmc_redfish_state import moment
 from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, number, part, text
 from nodeworthy.evidence.bmc_log import EventLog, LogEntry, LogRules
-
-Ask = Callable[[str], tuple[int, Resource]]
-"""Read one path: status and body. Raises only when the BMC is silent, busy, or no longer knows the session."""
-
-OK = 200
-EXPAND = "?$expand=.($levels=1)"
 
 
 @dataclass(slots=True)

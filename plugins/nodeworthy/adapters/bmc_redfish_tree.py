@@ -23,6 +23,7 @@ class Tree:
         self._fetch = fetch
         self._expand = expand
         self._resources: dict[str, Resource | None] = {}
+        self._collections: dict[str, Resource | None] = {}
         self.lacks: list[str] = []
         self.requests = 0
 
@@ -67,7 +68,10 @@ class Tree:
         return self.get(path)
 
     def _collection(self, path: str) -> Resource | None:
-        return self._read(f"{path}?$expand=.($levels=1)") if self._expand else self.get(path)
+        key = path.rstrip("/")
+        if key not in self._collections:
+            self._collections[key] = self._read(f"{path}?$expand=.($levels=1)") if self._expand else self.get(path)
+        return self._collections[key]
 
     def _read(self, path: str) -> Resource | None:
         self.requests += 1

@@ -23,6 +23,8 @@ def read_rules(include: Path) -> Rules:
         audit_round=duration(document["audit"]["round"]),
         audit_whole=duration(document["audit"]["whole"]),
         checkpoint_every=duration(document["audit"]["checkpoint"]),
+        leaks_round=duration(document["leaks"]["round"]),
+        leaks_hold=document["leaks"]["hold"],
         lemons_every=duration(document["lemons"]["every"]),
         retention_every=duration(retention["every"]),
         remove=retention["remove"],

@@ -8,6 +8,7 @@ from nodeworthy.adapters.library_yaml_files import line_in, read
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.bmc_log import LogRules, log_rules_from_document
 from nodeworthy.evidence.findings import Catalogue, catalogue_from_documents
+from nodeworthy.qualification.bmc_health import HealthRules, health_rules_from_document
 from nodeworthy.qualification.content_rules import ContentRules, rules_from_documents
 
 _TABLES = ("xid", "sxid", "dcgm", "redfish")
@@ -49,3 +50,7 @@ class FaultLibrary:
     def log_rules(self) -> LogRules:
         """The rules for reading and judging the event log of a BMC."""
         return log_rules_from_document(read(self._folder / "bmc_log.yaml", self._schemas, "bmc-log-1"))
+
+    def health_rules(self) -> HealthRules:
+        """The rules for reading and judging the machinery that a BMC watches."""
+        return health_rules_from_document(read(self._folder / "bmc_health.yaml", self._schemas, "bmc-health-1"))

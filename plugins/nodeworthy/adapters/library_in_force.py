@@ -15,6 +15,7 @@ from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.ports import Library
 from nodeworthy.qualification.baselines import Baseline
+from nodeworthy.qualification.bmc_health import HealthRules
 from nodeworthy.qualification.sku import FirmwareSet, Sku
 from nodeworthy.qualification.statistical_rules import StatisticalRules
 from nodeworthy.qualification.suites import Suite
@@ -67,6 +68,10 @@ class LibraryInForce:
     def log_rules(self) -> LogRules:
         """Return how the event log of a BMC is read and judged."""
         return self._files.log_rules()
+
+    def health_rules(self) -> HealthRules:
+        """Return how leaks, fans, power supplies and temperatures are read from a BMC and judged."""
+        return self._files.health_rules()
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""

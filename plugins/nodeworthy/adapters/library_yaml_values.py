@@ -13,7 +13,7 @@ from nodeworthy.evidence.inventory import ComponentKind
 from nodeworthy.qualification.fault_model import FaultModel
 from nodeworthy.qualification.learning import LearningRule
 from nodeworthy.qualification.references import CombinedRule
-from nodeworthy.qualification.sku import BmcProfile, FirmwareEntry, FirmwareSet, PartRule, Sku
+from nodeworthy.qualification.sku import BmcProfile, Environment, FirmwareEntry, FirmwareSet, PartRule, Sku
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 
@@ -42,6 +42,7 @@ def sku(document: Document) -> Sku:
         offers=tuple(document.get("offers", ())),
         devices=MappingProxyType({kind: tuple(names) for kind, names in document.get("devices", {}).items()}),
         transports=MappingProxyType(dict(document.get("transports", {}))),
+        environment=Environment(**{name: row["count"] for name, row in document.get("environment", {}).items()}),
     )
 
 

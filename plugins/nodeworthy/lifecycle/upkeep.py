@@ -196,6 +196,10 @@ class Rules:
     """So often the whole ledger is verified at once."""
     checkpoint_every: timedelta
     lemons_every: timedelta
+    leaks_round: timedelta
+    """Within this time every node whose SKU declares leak detectors is looked at once."""
+    leaks_hold: bool
+    """Whether a leak keeps automation and admission off the node until a person releases it."""
     retention_every: timedelta
     remove: bool
     """False only says what would be removed."""

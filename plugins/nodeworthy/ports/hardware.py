@@ -8,9 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from nodeworthy.evidence.bmc_health import Health, Leaks
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.qualification.bmc_health import HealthRules
 from nodeworthy.qualification.sku import Sku
 
 
@@ -53,6 +55,12 @@ class Bmc(Protocol):
 
     def inventory(self) -> Inventory:
         """Read components, firmware and neighbours. Raises Permanent when the pinned system is not there."""
+
+    def leaks(self, rules: HealthRules) -> Leaks:
+        """Read the leak detectors now, also of a host without power; what is not served is a gap in the answer."""
+
+    def health(self, rules: HealthRules) -> Health:
+        """Read fans, power supplies, redundancy and temperatures; what is not served is a gap, never an error."""
 
     def event_log(self, rules: LogRules) -> EventLog:
         """Read the newest entries of the event logs; what is not served is a gap in the answer, never an error."""

@@ -11,6 +11,7 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline
+from nodeworthy.qualification.bmc_health import HealthRules
 from nodeworthy.qualification.sku import FirmwareSet, Sku
 from nodeworthy.qualification.statistical_rules import StatisticalRules
 from nodeworthy.qualification.suites import Suite
@@ -45,6 +46,9 @@ class Library(Protocol):
 
     def log_rules(self) -> LogRules:
         """Return how the event log of a BMC is read and judged."""
+
+    def health_rules(self) -> HealthRules:
+        """Return how leaks, fans, power supplies and temperatures are read from a BMC and judged."""
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeworthy.errors import Refused
-from nodeworthy.evidence.bmc_log import EventLog
 from nodeworthy.evidence.inventory import Component, ComponentKind, Inventory
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.lifecycle.fleet import FleetNode
+from nodeworthy.procedures.bmc_health import health_refusals
 from nodeworthy.procedures.bmc_log import log_refusals
+from nodeworthy.procedures.bmc_reading import BmcReading
 from nodeworthy.procedures.effect import Case
 from nodeworthy.qualification.sku import PartRule, Sku
 
@@ -35,12 +36,14 @@ NAMES = {
 }
 
 
-def conform(case: Case, inventory: Inventory, log: EventLog, evidence: EvidenceReference) -> None:
-    """Advance a node that is built and cabled as declared. Raises Refused with every difference."""
+def conform(case: Case, reading: BmcReading, evidence: EvidenceReference) -> None:
+    """Advance a node that is built and cabled as declared and sound. Raises Refused with every difference."""
+    inventory = reading.inventory
     found = [
         *part_differences(case.sku, inventory),
         *cabling_differences(case.node, inventory),
-        *log_refusals(case, log),
+        *health_refusals(case, reading.leaks, reading.health),
+        *log_refusals(case, reading.log),
     ]
     if found:
         for difference in found:

@@ -1,7 +1,7 @@
 """Inspect: discover, inventory and conform in one session with the BMC.
 
 A host without power hides its GPUs (the baseboard's controller is off with it), so it is switched on first: the one
-effect of this procedure.
+effect of this procedure. Before that comes the look at the leak detectors: a node that leaks is not switched on.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import Power, Work
+from nodeworthy.procedures.bmc_health import read_leaks
+from nodeworthy.procedures.bmc_reading import BmcReading
 from nodeworthy.procedures.conform import conform
 from nodeworthy.procedures.discover import discover
 from nodeworthy.procedures.effect import Case
@@ -28,15 +30,17 @@ def inspect(lease: Lease, node: FleetNode, work: Work) -> Done | Waiting:
     case = Case(lease, node, work, work.library.sku(node.sku))
     work.say(f"Reading {node.name} ({node.sku}, rack {node.rack} unit {node.position}) through its BMC.")
     with work.bmcs.open(node, case.sku) as bmc:
+        leaks = read_leaks(case, bmc)
         state = bmc.state()
         if state.power in WITHOUT_POWER:
             return power_on(case, bmc, state)
         settle_power_on(case, state)
         seen = bmc.inventory()
-        log = bmc.event_log(work.library.log_rules())
+        health, log = bmc.health(work.library.health_rules()), bmc.event_log(work.library.log_rules())
+    reading = BmcReading(seen, leaks, health, log)
     discover(case, seen)
-    evidence = inventory(case, seen, log)
-    conform(case, seen, log, evidence)
+    evidence = inventory(case, reading)
+    conform(case, reading, evidence)
     summary = (
         f"{node.name} is what was declared: serial {seen.serial}, {len(seen.components)} components of SKU {node.sku}, "
         f"{len(node.cabling)} cables."

@@ -1,6 +1,6 @@
 """Inventory: every component by serial, stored as evidence and in the ledger, with the firmware that plans build on.
 
-The BMC's event log, as far as it was read, stands in the same evidence.
+The BMC's event log and what it says of leaks, fans, supplies and temperatures stand in the same evidence.
 
 The reading is kept as a record of the episode (an effect of kind `reading`), so that a plan is made from one known
 reading and keeps its hash, whatever is updated afterwards.
@@ -16,9 +16,9 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from nodeworthy.evidence.bmc_log import EventLog
-from nodeworthy.evidence.inventory import FirmwareItem, Inventory
+from nodeworthy.evidence.inventory import FirmwareItem
 from nodeworthy.evidence.measurements import EvidenceReference
+from nodeworthy.procedures.bmc_reading import BmcReading
 from nodeworthy.procedures.effect import PROVEN, Case
 from nodeworthy.procedures.swapped import void_if_swapped
 
@@ -26,9 +26,9 @@ READING = "reading"
 STEP = "inventory"
 
 
-def inventory(case: Case, seen: Inventory, log: EventLog) -> EvidenceReference:
+def inventory(case: Case, reading: BmcReading) -> EvidenceReference:
     """Store what was read, record the components and advance. Returns the evidence's reference."""
-    content = document(case, seen, log)
+    content, seen = document(case, reading), reading.inventory
     digest = sha256(content).hexdigest()
     path = f"nodes/{case.node.serial}/{case.lease.episode}/inventory-{digest[:12]}.json"
     reference = case.work.store.put(path, content)
@@ -46,15 +46,17 @@ def inventory(case: Case, seen: Inventory, log: EventLog) -> EvidenceReference:
     return reference
 
 
-def document(case: Case, seen: Inventory, log: EventLog) -> bytes:
+def document(case: Case, reading: BmcReading) -> bytes:
     """Return the evidence document: stable JSON, so that the same reading has the same hash."""
     body = {
         "schema": "nodeworthy.inventory/1",
         "node": case.node.name,
         "episode": case.lease.episode,
-        **asdict(seen),
-        "raw": dict(seen.raw),
-        "event_log": asdict(log),
+        **asdict(reading.inventory),
+        "raw": dict(reading.inventory.raw),
+        "event_log": asdict(reading.log),
+        "leaks": asdict(reading.leaks),
+        "health": asdict(reading.health),
     }
     return json.dumps(body, sort_keys=True, separators=(",", ":"), default=datetime.isoformat).encode()
 

@@ -14,6 +14,7 @@ from typing import Any
 from nodeworthy.errors import OutcomeUnknown, Permanent
 from nodeworthy.lifecycle.records import Effect
 from nodeworthy.ports import Bmc, Power, SystemState
+from nodeworthy.procedures.bmc_health import refuse_reset_of_wet
 from nodeworthy.procedures.effect import FAILED, INTENDED, PROVEN, UNKNOWN, Case
 from nodeworthy.procedures.outcome import Waiting
 
@@ -28,6 +29,7 @@ def send_reset(case: Case, bmc: Bmc, kind: str, key: str, before: Mapping[str, A
 
     `before` is what the world said before the first attempt (`boot_id`); the BMC's last reset is added here.
     """
+    refuse_reset_of_wet(case, bmc)
     state = bmc.state()
     detail = {**before, "last_reset": _iso(state.last_reset), "kind": kind}
     effect = case.intend(RESET, key, detail)

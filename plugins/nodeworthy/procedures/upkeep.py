@@ -71,6 +71,9 @@ class Upkeep(Protocol):
     def raise_notices(self, found: Sequence[Notice]) -> tuple[Notice, ...]:
         """Raise those that are not open yet; return the new ones."""
 
+    def notices(self, node: str = "") -> tuple[Notice, ...]:
+        """Return the open notices, of one node or of all, newest first."""
+
     def clear_notices(self, kind: str, keep: Collection[str], why: str) -> int:
         """Clear the open notices of a kind whose key is not among `keep`; return how many."""
 

@@ -37,6 +37,14 @@ class BmcProfile:
 
 
 @dataclass(frozen=True, slots=True)
+class Environment:
+    """How much its BMC watches over this SKU at least; zero is "not declared", and what is served is judged anyway."""
+
+    fans: int = 0
+    leak_detectors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sku:
     """One SKU. `models` are the system models that the BMC may report."""
 
@@ -54,6 +62,7 @@ class Sku:
     """What not every SKU can do (`fp64`, `tf32`, `fp8`, `fp4`) or has installed (`eud`)."""
     transports: Mapping[str, str] = field(default_factory=dict)
     """What proves a collective here where a suite demands another: a SKU without NVLS is tested over P2P."""
+    environment: Environment = field(default_factory=Environment)
 
     @property
     def declares(self) -> frozenset[str]:

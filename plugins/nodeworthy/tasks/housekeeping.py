@@ -83,6 +83,7 @@ def housekeeping_dag() -> DAG:
 
 def _duties() -> Mapping[str, Callable[[House], str]]:
     from nodeworthy.procedures.deadlines import deadlines
+    from nodeworthy.procedures.leaks import leaks
     from nodeworthy.procedures.lemons import lemons
     from nodeworthy.procedures.reconcile import reconcile
     from nodeworthy.procedures.retention import retention
@@ -93,7 +94,7 @@ def _duties() -> Mapping[str, Callable[[House], str]]:
         "settle": settle,
         "deadlines": deadlines,
         "reconcile": reconcile,
-        "watch": lambda house: f"{_watch(house)} {lemons(house)}",
+        "watch": lambda house: f"{_watch(house)} {leaks(house, EVERY)} {lemons(house)}",
         "verify": lambda house: f"{verify(house, EVERY, _proofs())} {_checkpoint(house)}",
         "retention": retention,
     }

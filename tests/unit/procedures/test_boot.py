@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from nodeworthy.errors import Permanent, Refused
+from nodeworthy.evidence.bmc_health import Detector, Leaks
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.procedures.boot_validation import boot_validation
+from nodeworthy.procedures.effect import Case
 from nodeworthy.procedures.provision import provision
+from nodeworthy.procedures.reset import send_reset
+from nodeworthy.qualification.sku import Environment
 
-from tests.doubles.bench import Bench, bench
+from tests.doubles.bench import Bench, bench, library
 from tests.unit.procedures.test_crashes import burned_in, with_current_firmware
 
 
@@ -125,3 +130,16 @@ def test_a_boot_that_nobody_ordered_is_booted_again_in_a_new_attempt() -> None:
     one.machine.pass_time()
     one.run(boot_validation)
     assert one.machine.sent["reset"] == 2
+
+
+def test_no_reset_goes_to_a_node_that_leaks() -> None:
+    """Where the SKU declares leak detectors, each reset looks first: nothing is sent and the node is held."""
+    one = bench("firmware_current")
+    watched = replace(library().sku("h100-sxm-8"), environment=Environment(fans=12, leak_detectors=1))
+    case = Case(one.lease, one.node, one.work, watched)
+    one.machine.leaks = Leaks((Detector("manifold", "Moisture", "Critical"),))
+    with one.work.bmcs.open(one.node, watched) as bmc, pytest.raises(Refused, match="leaks: manifold"):
+        send_reset(case, bmc, "PowerCycle", "boot_validation/1", {})
+    assert one.machine.sent == {}
+    assert one.ledger.effects(one.node.name) == ()
+    assert [hold.scope for hold in one.ledger.holds(one.node.name)] == ["both"]

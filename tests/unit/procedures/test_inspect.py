@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from nodeworthy.errors import Refused
+from nodeworthy.evidence.bmc_health import Detector, Leaks, Temperature
 from nodeworthy.evidence.bmc_log import EventLog, LogEntry
 from nodeworthy.evidence.inventory import Component, ComponentKind, Neighbour
 from nodeworthy.evidence.records import Qualification
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
+from nodeworthy.ports import Power
 from nodeworthy.procedures.conform import cabling_differences, part_differences
 from nodeworthy.procedures.inspect import inspect
 
@@ -237,3 +239,45 @@ def test_a_supply_that_stayed_or_only_moved_is_no_exchange(now: tuple[str, str])
     one.machine.log = logged(origin=slot)
     with pytest.raises(Refused, match="CPU Error"):
         one.run(inspect)
+
+
+WET = Leaks((Detector("manifold", "Moisture", "LeakDetected"),))
+
+
+def test_a_leak_stops_before_anything_is_switched_and_holds_the_node() -> None:
+    """The host has no power and is not switched on; both scopes are held until a person releases them."""
+    one = bench()
+    one.machine.power, one.machine.leaks = Power.OFF, WET
+    with pytest.raises(Refused, match=r"gpu-a01 leaks: manifold \(Moisture\) says LeakDetected. Nothing was switched"):
+        one.run(inspect)
+    assert one.machine.sent == {}
+    (hold,) = one.ledger.holds(one.node.name)
+    assert (hold.who, hold.scope, hold.until) == ("nodeworthy (leak)", "both", None)
+    with pytest.raises(Refused):
+        one.run(inspect)
+    assert len(one.ledger.holds(one.node.name)) == 1
+
+
+def test_a_released_node_that_is_dry_goes_on_and_its_reading_is_evidence() -> None:
+    """The person looked, the detector is dry again."""
+    one = bench()
+    one.machine.leaks = WET
+    with pytest.raises(Refused):
+        one.run(inspect)
+    one.ledger.release_hold(one.node.name, who="ada")
+    one.machine.leaks = Leaks((Detector("manifold", "Moisture", "OK"),))
+    done = one.run(inspect)
+    stored = json.loads(one.store.content[done.facts["evidence"]])
+    assert stored["leaks"]["detectors"] == [{"name": "manifold", "kind": "Moisture", "state": "OK"}]
+    assert len(stored["health"]["fans"]) == 12
+
+
+def test_a_blind_detector_and_a_hot_sensor_do_not_conform() -> None:
+    """Each is a phrase of the one refusal, behind which no part is blamed."""
+    one = bench()
+    one.machine.leaks = Leaks((Detector("manifold", "Moisture", "Unavailable"),))
+    hot = Temperature("Inlet", 47.0, "Enabled", "OK", 45.0, 40.0)
+    one.machine.health = replace(one.machine.health, temperatures=(hot,))
+    with pytest.raises(Refused, match=r"incomplete, leak detector manifold .*; Inlet reads 47 C"):
+        one.run(inspect)
+    assert one.ledger.nodes([one.node.name])[0].milestone == "inventoried"
