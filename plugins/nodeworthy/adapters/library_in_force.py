@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nodeworthy.evidence.bmc_log import LogRules
-from nodeworthy.evidence.findings import Catalogue
+from nodeworthy.evidence.findings import Catalogue, OldXids
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
@@ -57,9 +57,9 @@ class LibraryInForce:
         """Return the statistical rules."""
         return self._files.statistics()
 
-    def tolerated_xids(self, pool: str) -> tuple[str, ...]:
-        """Return the Xid codes that decide nothing when they came before the tests."""
-        return self._files.tolerated_xids(pool)
+    def old_xids(self, pool: str) -> OldXids:
+        """Return what the codes of Xids from before the tests mean."""
+        return self._files.old_xids(pool)
 
     def catalogue(self, pool: str) -> Catalogue:
         """Return the fault catalogues, as the pool has them."""

@@ -18,6 +18,7 @@ from nodeworthy.adapters.library_faults import FaultLibrary
 from nodeworthy.adapters.library_yaml_files import line_in, read
 from nodeworthy.adapters.library_yaml_fleet import read_fleet
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.findings import OldXids
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.policy import INHERITED, Policy
 from nodeworthy.lifecycle.policy_error import PolicyError
@@ -58,7 +59,7 @@ class YamlLibrary:
         self.pool_policy = cache(self._read_pool_policy)
         self.statistics = cache(self._read_statistics)
         self.roles = cache(self._read_roles)
-        self.tolerated_xids = cache(self._read_tolerated_xids)
+        self.old_xids = cache(self._read_old_xids)
         self.catalogue = cache(self._faults.catalogue)
         self.log_rules = cache(self._faults.log_rules)
         self.health_rules = cache(self._faults.health_rules)
@@ -163,8 +164,8 @@ class YamlLibrary:
         path = self._path("baselines", "learning", ".yaml")
         return values.learning_rule(read(path, self._schemas, "learning-1"), self.statistics().fault_model)
 
-    def _read_tolerated_xids(self, pool: str) -> tuple[str, ...]:
-        return self.catalogue(pool).tolerated_since_boot("xid")
+    def _read_old_xids(self, pool: str) -> OldXids:
+        return self.catalogue(pool).old_xids()
 
     def _read_statistics(self) -> StatisticalRules:
         path = self._path("statistics", "combined", ".yaml")

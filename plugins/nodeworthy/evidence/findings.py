@@ -11,10 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from nodeworthy.evidence.verdicts import Verdict
 
 # What the event itself calls so is a fault, whatever a table says of its kind.
+RESET_GPU = "reset_gpu"
+"""The action of the policy that a reset of the GPU carries out."""
 _ALWAYS_FAIL = frozenset({("sxid", "fatal"), ("redfish", "critical")})
 
 
@@ -33,6 +36,15 @@ class Action:
     verdict: Verdict
     stance: Stance
     advice: str
+
+
+class OldXids(NamedTuple):
+    """Codes of Xids that came after the boot and before the tests."""
+
+    tolerated: tuple[str, ...]
+    """They decide nothing."""
+    ended_by_reset: tuple[str, ...]
+    """They decide, until the driver says that a reset of the GPU is no longer asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +201,14 @@ class Catalogue:
             rule.kind == kind and fault.fatal in rule.fatal and fault.action in rule.actions for rule in self.since_boot
         )
 
-    def tolerated_since_boot(self, kind: str) -> tuple[str, ...]:
-        """The codes of a kind that decide nothing when they came before the tests, in the order of their numbers."""
-        codes = (code for own, code in self.faults if own == kind and not self.decides_since_boot(kind, code))
-        return tuple(sorted(codes, key=int))
+    def old_xids(self) -> OldXids:
+        """What the codes of Xids from before the tests mean, each list in the order of its numbers."""
+        codes = sorted((code for kind, code in self.faults if kind == "xid"), key=int)
+        deciding = [code for code in codes if self.decides_since_boot("xid", code)]
+        return OldXids(
+            tuple(code for code in codes if code not in set(deciding)),
+            tuple(code for code in deciding if self.explain("xid", code).action.name == RESET_GPU),
+        )
 
     def decode(self, xid: str, details: Mapping[str, object]) -> NvlinkRow | None:
         """The row of the NVLink5 table for the words of an Xid 144 to 150, or None."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from nodeworthy.evidence.bmc_log import LogRules
-from nodeworthy.evidence.findings import Catalogue
+from nodeworthy.evidence.findings import Catalogue, OldXids
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
@@ -38,8 +38,8 @@ class Library(Protocol):
     def statistics(self) -> StatisticalRules:
         """Return the statistical rules: a node's own history, lemons, the shape of stalls."""
 
-    def tolerated_xids(self, pool: str) -> tuple[str, ...]:
-        """Return the Xid codes that decide nothing when they came before the tests, as the pool has it."""
+    def old_xids(self, pool: str) -> OldXids:
+        """Return what the codes of Xids from before the tests mean, as the pool has it."""
 
     def catalogue(self, pool: str) -> Catalogue:
         """Return the fault catalogues, as the pool has them."""

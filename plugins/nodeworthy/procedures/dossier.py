@@ -21,7 +21,7 @@ from nodeworthy.lifecycle.records import Answer, Effect
 from nodeworthy.ports import EvidencePage, Ledger, Work
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.near_miss import told_limits
-from nodeworthy.qualification.plans import plan_document, with_tolerated_xids
+from nodeworthy.qualification.plans import plan_document, with_old_xids
 from nodeworthy.qualification.written import (
     Basis,
     baselines_to_document,
@@ -131,7 +131,7 @@ def _plan(judged: Judged, work: Work) -> bytes:
         return json.dumps(asked.detail["plan"]).encode()
     (record,) = work.ledger.nodes([judged.stored.node])
     plan = plan_document(
-        with_tolerated_xids(judged.basis.suite, work.library.tolerated_xids(record.node.pool)),
+        with_old_xids(judged.basis.suite, work.library.old_xids(record.node.pool)),
         judged.basis.sku,
         judged.judgement.scope,
         limits=told_limits(judged.basis.suite, judged.basis.sku, judged.judgement.scope, judged.basis.baselines),

@@ -25,7 +25,7 @@ from nodeworthy.procedures.reset import RESET
 from nodeworthy.procedures.segments import PLAN, home, number_of, soaked, stands_to_be_tested
 from nodeworthy.qualification.near_miss import told_limits
 from nodeworthy.qualification.own_checks import said_off, switched_off
-from nodeworthy.qualification.plans import plan_document, with_tolerated_xids
+from nodeworthy.qualification.plans import plan_document, with_old_xids
 
 BOOT_STEPS = {Scope.HARDWARE: "boot_validation", Scope.PLATFORM: "provision"}
 
@@ -89,7 +89,7 @@ def test_plan(lease: Lease, node: FleetNode, work: Work, wanted: Wanted) -> dict
     asked = work.library.suite(suite)
     off = switched_off(work.library.policy(node.pool), asked, work.clock.now())
     plan = plan_document(
-        with_tolerated_xids(asked, work.library.tolerated_xids(node.pool)),
+        with_old_xids(asked, work.library.old_xids(node.pool)),
         case.sku,
         scope,
         off,

@@ -26,7 +26,7 @@ from nodeworthy.procedures.receive import take_in
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.own_checks import switched_off
 from nodeworthy.qualification.own_history import NO_BASELINE
-from nodeworthy.qualification.plans import group_limit, group_plan, leading_time, plan_document, with_tolerated_xids
+from nodeworthy.qualification.plans import group_limit, group_plan, leading_time, plan_document, with_old_xids
 from nodeworthy.qualification.suites import Suite
 
 TRIAL = "group-trial"
@@ -238,7 +238,7 @@ class Trial:
         suite = self.court.suite if node == self.nodes[0] else self.court.each or replace(self.court.suite, tests=())
         off = switched_off(work.library.policy(case.node.pool), suite, work.clock.now())
         plan = plan_document(
-            with_tolerated_xids(suite, work.library.tolerated_xids(case.node.pool)),
+            with_old_xids(suite, work.library.old_xids(case.node.pool)),
             case.sku,
             SCOPE,
             off,

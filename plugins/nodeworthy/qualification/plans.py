@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
+from nodeworthy.evidence.findings import OldXids
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.qualification.near_miss import Limits
 from nodeworthy.qualification.own_checks import SwitchedOff
@@ -18,8 +19,9 @@ from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suites import LONGEST_SEGMENT, Suite, TestSpec, of_one_node
 
 PLAN_SCHEMA = "nodeworthy.plan/1"
-TOLERATED_XIDS = "{tolerated_xids}"
-"""In a suite's arguments: which Xids from before the tests decide nothing, by the catalogue and the node's pool."""
+TOLERATED_XIDS, RESET_XIDS = "{tolerated_xids}", "{reset_xids}"
+"""In a suite's arguments: which Xids from before the tests decide nothing, and which of the others end with a reset of
+their GPU, by the catalogue and the node's pool."""
 MEMBER = "group.member"
 """The test of a node that takes part in a group and does not lead it."""
 _WORDS = {"nic": "{nics}", "drive": "{drives}", "scratch": "{scratch_drives}"}
@@ -114,11 +116,12 @@ def _longest(test: Mapping[str, Any]) -> timedelta:
     return timedelta(seconds=test["timeout_seconds"] * test.get("repeats", 1) * tries)
 
 
-def with_tolerated_xids(suite: Suite, codes: Sequence[str]) -> Suite:
-    """Return the suite with the Xid codes that decide nothing when they came before the tests, as ranges."""
-    told = _ranges([int(code) for code in codes])
+def with_old_xids(suite: Suite, old: OldXids) -> Suite:
+    """Return the suite with what its tests are told of Xids from before them, as ranges of codes."""
+    told = {TOLERATED_XIDS: old.tolerated, RESET_XIDS: old.ended_by_reset}
+    words = {word: _ranges([int(code) for code in codes]) for word, codes in told.items()}
     tests = (
-        replace(test, arguments=tuple(argument.replace(TOLERATED_XIDS, told) for argument in test.arguments))
+        replace(test, arguments=tuple(words.get(argument, argument) for argument in test.arguments))
         if TOLERATED_XIDS in test.arguments
         else test
         for test in suite.tests

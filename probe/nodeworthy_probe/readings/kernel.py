@@ -1,12 +1,16 @@
 """New and old Xid and SXid events, and what else the kernel reported, from its log cut at the start of the plan.
 
-The test's argument names the Xid codes that decide nothing when they came before the plan, as numbers and ranges
+The test's first argument names the Xid codes that decide nothing when they came before the plan, as numbers and ranges
 (``1-45,47``). Any other Xid since the boot, also one that cannot be read, waits for a reboot; without an argument every
-one does.
+one does. The second names those that a reset of the GPU ends: the driver says so itself, in an Xid 154 that takes its
+"GPU reset" back for the same GPU (0x1, or 0x4 with a drain, to 0x0). What that GPU reports later waits anew.
+
+Source: NVIDIA Xid catalogue, 154 (the driver's own recovery action); its number decides, since R610 labels it anew.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from nodeworthy_probe.content import dmesg
@@ -19,6 +23,8 @@ from .context import Context, component_at
 
 _MOST_FINDINGS = 200
 _HIGHEST_CODE = 9999
+_RECOVERY = 154
+_TAKEN_BACK = re.compile(r"recovery action changed from 0x[14]\b.* to 0x0\b")
 _METRICS = (
     "xid_new",
     "sxid_new",
@@ -40,13 +46,13 @@ def read(split: Split, context: Context) -> Reading:
     before = kernel_log.parse("\n".join(split.before))
     after = kernel_log.parse("\n".join(split.after))
     troubles = list(dmesg.troubles(split.after))
-    tolerated = _tolerated(context.test.arguments)
     old = before.of("xid")
+    waiting = _waiting(old, context.test.arguments)
     counts = (
         len(after.of("xid")),
         len(after.of("sxid")),
         len(old) + len(after.of("xid")),
-        sum(event.code is None or event.code not in tolerated for event in old),
+        len(waiting),
         sum(code.startswith(_HARDWARE) and code != _NARROW for code, _ in troubles),
         sum(code in _CORRECTED for code, _ in troubles),
         # Links are trained at boot, so that what was said before the plan counts as well.
@@ -63,9 +69,21 @@ def read(split: Split, context: Context) -> Reading:
     )
 
 
-def _tolerated(arguments: Sequence[str]) -> frozenset[int]:
+def _waiting(old: Sequence[KernelEvent], arguments: Sequence[str]) -> list[KernelEvent]:
+    """The events from before the plan that still decide, in order."""
+    tolerated, reset = (_codes(one) for one in (*arguments, "", "")[:2])
+    found: list[KernelEvent] = []
+    for event in old:
+        if event.pci is not None and event.code == _RECOVERY and _TAKEN_BACK.search(event.line):
+            found = [one for one in found if one.pci != event.pci or one.code not in reset]
+        if event.code is None or event.code not in tolerated:
+            found.append(event)
+    return found
+
+
+def _codes(argument: str) -> frozenset[int]:
     codes: set[int] = set()
-    for part in ",".join(arguments).split(","):
+    for part in argument.split(","):
         first, _, last = part.partition("-")
         if first.isdigit() and (last or first).isdigit():
             codes.update(range(int(first), min(int(last or first), _HIGHEST_CODE) + 1))

@@ -219,9 +219,13 @@ def test_every_override_that_ships_loads() -> None:
 def test_before_the_tests_only_what_a_boot_must_end_decides(shipped: Catalogue) -> None:
     """Lost GPUs, uncorrectable errors and dead GSPs decide; applications, contained errors and unread codes by rule."""
     deciding = {"46", "48", "62", "64", "74", "79", "95", "109", "119", "120", "140", "143"}
-    tolerated = set(shipped.tolerated_since_boot("xid"))
+    old = shipped.old_xids()
+    tolerated, reset = set(old.tolerated), set(old.ended_by_reset)
     assert deciding.isdisjoint(tolerated)
     assert {"13", "31", "43", "45", "63", "94", "144", "154"} <= tolerated
+    assert {"48", "95", "119"} <= reset
+    assert reset.isdisjoint(tolerated)
+    assert "79" not in reset
     assert shipped.decides_since_boot("xid", "999")
 
 

@@ -168,6 +168,45 @@ def test_a_lost_kernel_log_counts_nothing() -> None:
     assert reading.problem == "the log wrapped"
 
 
+def xid(pci: str, code: int, text: str = "pid=1, name=x") -> str:
+    """A line of the driver's."""
+    return f"[ 1.0] NVRM: Xid (PCI:{pci}): {code}, {text}"
+
+
+GPU, OTHER = "0000:1b:00", "0000:3b:00"
+ASKED = xid(GPU, 154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)")
+BACK = xid(GPU, 154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)")
+
+
+@pytest.mark.parametrize(
+    ("lines", "waiting"),
+    [
+        ((xid(GPU, 119), ASKED, BACK), 0),
+        ((xid(GPU, 119), ASKED), 1),
+        ((xid(GPU, 119),), 1),
+        ((xid(GPU, 119), ASKED, BACK, xid(GPU, 119)), 1),
+        ((xid(GPU, 119), xid(OTHER, 119), ASKED, BACK), 1),
+        ((xid(GPU, 79), ASKED, BACK), 1),
+        ((xid(GPU, 119), BACK.replace("0x1 (GPU Reset Required)", "0x3 (Drain P2P)")), 1),
+        ((xid(GPU, 119), BACK.replace("0x0 (None)", "0x2 (Node Reboot Required)")), 1),
+        ((xid(GPU, 119), BACK.replace("0x1 (GPU Reset Required)", "0x1 (PF FLR)")), 0),
+        ((xid(GPU, 119), BACK.replace("0x1 (GPU Reset Required)", "0x4 (Drain and Reset)")), 0),
+    ],
+    ids=[
+        *("reset", "still-asked", "never-said", "came-back", "another-gpu", "only-a-boot"),
+        *("not-a-reset", "now-a-reboot", "label-of-r610", "drain-and-reset"),
+    ],
+)
+def test_a_reset_that_the_driver_takes_back_ends_what_only_a_reset_ends(lines: tuple[str, ...], waiting: int) -> None:
+    """The plan says that 119 ends with a reset of its GPU and 79 does not; nothing but the driver's own line counts."""
+    context = _context("kernel.log")
+    test = replace(context.test, arguments=("1-45,154", "48,119-120"))
+
+    reading = kernel.read(Split(lines, ()), replace(context, test=test))
+
+    assert _row(reading, "node", "xid_awaiting_boot") == (float(waiting), "ok")
+
+
 @pytest.mark.parametrize(
     ("arguments", "waiting"),
     [(("1-45,47,49-118",), 2.0), (("1-200",), 1.0), ((), 3.0), (("{tolerated_xids}",), 3.0), (("31",), 2.0)],

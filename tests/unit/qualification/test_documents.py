@@ -9,9 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.findings import OldXids
 from nodeworthy.evidence.verdicts import Scope, Verdict
 from nodeworthy.qualification.baselines import baseline_from_document, baselines_from_document
-from nodeworthy.qualification.plans import plan_document, with_tolerated_xids
+from nodeworthy.qualification.plans import plan_document, with_old_xids
 from nodeworthy.qualification.references import references_from_document
 from nodeworthy.qualification.suite_document import suite_from_document
 from nodeworthy.qualification.suites import Suite
@@ -240,8 +241,8 @@ def test_an_unsafe_suite_is_refused(changes: dict[str, Any], says: str) -> None:
 
 
 def test_a_plan_names_the_old_xids_that_decide_nothing() -> None:
-    """Runs of codes are ranges, and nothing else of the plan changes."""
+    """Runs of codes are ranges; behind them stand the codes that a reset of the GPU ends."""
     whom = {"node": "gpu-a01", "serial": "S1", "episode": 1, "nonce": "a" * 64}
-    suite = with_tolerated_xids(ShippedFiles().suite("l0"), ("1", "2", "3", "7", "31"))
+    suite = with_old_xids(ShippedFiles().suite("l0"), OldXids(("1", "2", "3", "7", "31"), ("46", "119", "120")))
     plan = plan_document(suite, H100, Scope.HARDWARE, **whom)
-    assert {test["test"]: test["arguments"] for test in plan["tests"]}["kernel.log"] == ["1-3,7,31"]
+    assert {test["test"]: test["arguments"] for test in plan["tests"]}["kernel.log"] == ["1-3,7,31", "46,119-120"]
