@@ -1,7 +1,6 @@
-"""Tools that look at the host rather than the GPUs: chronyc, stress-ng, smartctl, fio and perftest.
+"""Tools that look at the host rather than the GPUs: chronyc, stress-ng, smartctl and fio.
 
-Formats: chrony 4.5 `tracking`; stress-ng 0.17 with `--stdout --metrics`; smartctl 7.4 `-jx`; fio 3.36 JSON;
-perftest 6.20. perftest's server prints nothing of its own here: the client's output is what is kept.
+Formats: chrony 4.5 `tracking`; stress-ng 0.17 with `--stdout --metrics`; smartctl 7.4 `-jx`; fio 3.36 JSON.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ from typing import Any
 from lab.tools.view import NodeView, Output, disturbed
 
 _PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-_RULE = "-" * 87
 _STRESS_TABLE = [
     "stress-ng: metrc: [4711] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s",
     "stress-ng: metrc: [4711]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)",
 ]
-_IB_BYTES = 65536
 _BLOCKS = {"4k": 4096, "1M": 1 << 20}
 
 
@@ -162,41 +159,9 @@ def _direction(rate: float, seconds: float, block: int) -> dict[str, Any]:
             "drop_ios": 0, "clat_ns": {"min": 0, "max": 0, "mean": 0.0, "percentile": latencies}}  # fmt: skip
 
 
-def _perftest(tool: str, arguments: list[str], view: NodeView) -> Output:
-    if "127.0.0.1" not in arguments:
-        return Output("", seconds=1.0)  # the server waits for its client and says nothing that is kept
-    name = _option(arguments, "-d", "--ib-dev")
-    rail = next((rail for rail in view.document["rdma"] if rail["device"] == name), None)
-    if rail is None:
-        return Output(f" IB device {name} not found\n Unable to find the Infiniband/RoCE device\n", 1, 0.2)
-    noise = view.noise(f"{tool} {name}", view.attempt(tool))
-    latency = tool.endswith("_lat")
-    lines = [_RULE, f"                    RDMA_Write {'Latency' if latency else 'BW'} Test",
-             f" Dual-port       : OFF\t\tDevice         : {name}", " Number of qps   : 1\t\tTransport type : IB",
-             " Connection type : RC\t\tUsing SRQ      : OFF", " Mtu             : 4096[B]", " Link type       : IB",
-             " rdma_cm QPs\t : OFF", " Data ex. method : Ethernet", _RULE]  # fmt: skip
-    lines += _latency(float(rail["latency_us"])) if latency else _bandwidth(disturbed(float(rail["write_gbps"]), noise))
-    return Output("\n".join([*lines, _RULE]) + "\n", seconds=2.0 if latency else 5.0)
-
-
-def _bandwidth(gbps: float) -> list[str]:
-    rate = gbps * 1e9 / 8 / _IB_BYTES / 1e6
-    head = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"
-    return [head, f" {_IB_BYTES:<10} 5000             {gbps * 1.0005:.2f}             {gbps:.2f} \t\t   {rate:.6f}"]
-
-
-def _latency(typical: float) -> list[str]:
-    figures = (typical * 0.97, typical * 3, typical, typical * 1.01, 0.05, typical * 1.1, typical * 2)
-    return [" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
-            "99% percentile[usec]   99.9% percentile[usec]",
-            " 2       1000          " + "   ".join(f"{figure:.2f}" for figure in figures)]  # fmt: skip
-
-
 _TOOLS = {
     "chronyc": _chronyc,
     "stress-ng": _stress_ng,
     "smartctl": _smartctl,
     "fio": _fio,
-    "ib_write_bw": _perftest,
-    "ib_write_lat": _perftest,
 }

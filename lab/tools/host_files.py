@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lab.tools import host_pci
+
 _AER = {"correctable": "TOTAL_ERR_COR", "fatal": "TOTAL_ERR_FATAL", "nonfatal": "TOTAL_ERR_NONFATAL"}
 _PORT = ("link_downed", "link_error_recovery", "port_rcv_errors", "local_link_integrity_errors",
          "excessive_buffer_overrun_errors", "symbol_error", "port_xmit_discards", "port_xmit_wait")  # fmt: skip
@@ -22,6 +24,7 @@ _HOST_COUNTERS = {
 
 def write(root: Path, view: dict[str, Any]) -> None:
     """Write all files below ``root``; every counter is 0."""
+    host_pci.write(root, view)
     for name, text in (*_settings(view), *_counters(view)):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +52,7 @@ def _place(where: str, counter: str, view: dict[str, Any]) -> str:
 
 
 def _pci(bus_id: str) -> str:
-    return f"sys/bus/pci/devices/{bus_id[4:].lower()}"
+    return f"sys/bus/pci/devices/{host_pci.address(bus_id)}"
 
 
 def _settings(view: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -49,6 +49,9 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "bandwidth": _bandwidth(node, parts),
         "clock": {"synchronised": True, "offset_seconds": 2.1e-05},
         "rdma": _rails(node),
+        "pci": {"acs_redirect": False},
+        # How much of an adapter's rate is left when it reads GPU memory beside it.
+        "gpu_direct_share": 1.0,
         "drives": _drives(node, parts),
         "dcgm": {"problems": []},
         "kernel_log": _kernel_log(node, image),

@@ -186,6 +186,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "errors-rise": _errors_rise,
     "setting-wrong": lambda view, set_: view["settings"].update({set_["setting"]: set_["value"]}),
     "drive-failing": _drive_failing,
+    "acs-on": lambda view, set_: view.update(pci={"acs_redirect": True}, gpu_direct_share=1.0 - float(set_["amount"])),
     "rdma-off": lambda view, set_: view.update(rdma_usable=False),
     "tool-hang": _tool("hang"),
     "tool-crash": _tool("crash"),

@@ -80,7 +80,7 @@ def release(group: Group) -> None:
     """Tell every other member that the last test has ended. One that cannot be reached ends by its own limit."""
     for address in group.others:
         try:
-            _ask(group, address, "", sys.stdout.buffer)
+            ask(group, address, "", sys.stdout.buffer)
         except OSError as error:
             sys.stderr.write(f"{address} could not be released ({error})\n")
 
@@ -97,21 +97,29 @@ def main(arguments: Sequence[str]) -> int:
         return _serve(group)
     if part == "reach":
         try:
-            return _ask(group, rest[0], " ".join(rest[1:]), sys.stdout.buffer)
+            return ask(group, rest[0], " ".join(rest[1:]), sys.stdout.buffer)
         except OSError as error:
             sys.stderr.write(f"{rest[0]} cannot be reached ({error})\n")
             return _MISSING
     return _launch(group, rest, int(document["expect"]["gpus"]))
 
 
-def _launch(group: Group, command: Sequence[str], gpus: int) -> int:
+def joined(group: Group) -> str:
+    """Wait until every other member answers; empty when all do, else one line that names who did not."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     for node, address in zip(group.nodes[1:], group.addresses[1:], strict=True):
         while not _answers(group, address):
             if time.monotonic() > deadline:
-                sys.stderr.write(f"{node} at {address} did not join the group within {PATIENCE_SECONDS:.0f} s\n")
-                return _MISSING
+                return f"{node} at {address} did not join the group within {PATIENCE_SECONDS:.0f} s\n"
             time.sleep(_BETWEEN_TRIES_SECONDS)
+    return ""
+
+
+def _launch(group: Group, command: Sequence[str], gpus: int) -> int:
+    problem = joined(group)
+    if problem:
+        sys.stderr.write(problem)
+        return _MISSING
     agent = f"{sys.executable} -m nodeworthy_probe.group reach"
     exported = [word for name in sorted(os.environ) if name.startswith("NCCL_") for word in ("-x", name)]
     line = ["mpirun", "--allow-run-as-root", "--host", ",".join(f"{address}:{gpus}" for address in group.addresses),
@@ -126,12 +134,12 @@ def _launch(group: Group, command: Sequence[str], gpus: int) -> int:
 
 def _answers(group: Group, address: str) -> bool:
     try:
-        return _ask(group, address, "true", sys.stderr.buffer) == 0
+        return ask(group, address, "true", sys.stderr.buffer) == 0
     except OSError:
         return False
 
 
-def _ask(group: Group, address: str, command: str, output: BinaryIO) -> int:
+def ask(group: Group, address: str, command: str, output: BinaryIO) -> int:
     """Have one member run a command; its output goes to `output`. An empty command releases it."""
     with socket.create_connection((address, group.port), _ANSWER_SECONDS) as connection:
         stream = connection.makefile("rwb")

@@ -37,6 +37,7 @@ from .readings import (
     ports,
     settings,
     topology,
+    wire,
 )
 from .readings import counters as counters_reading
 from .readings import own_check as own_check_reading
@@ -61,6 +62,8 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "gpu_stream": memory_stream.read_gpus,
     "stream": memory_stream.read_host,
 }
+_WIRE = ("ib_write_bw", "ib_write_lat")
+"""Tools that need a partner: the other node in a pair, the loopback on one node."""
 KERNEL_LOG = "kernel-log"
 HOST_STATE = "host-state"
 SERVE = "serve"
@@ -191,13 +194,24 @@ def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpret
         return spec.arguments, own_check_reading.read
     if spec.tool == SERVE:
         return (sys.executable, "-m", "nodeworthy_probe.group", SERVE), lambda text, given: Reading()
-    if context.plan.group is not None and spec.tool in _INTERPRETERS:
-        line = (sys.executable, "-m", "nodeworthy_probe.group", "launch", spec.tool, *spec.arguments)
-        return line, _INTERPRETERS[spec.tool]
+    in_group = _in_group(spec) if context.plan.group is not None else None
+    if in_group is not None:
+        return in_group
     if devices.is_per_device(spec.tool) and spec.arguments:
         each, *rest = spec.arguments
         return (sys.executable, "-m", "nodeworthy_probe.each_device", each, spec.tool, *rest), devices.read
     return (spec.tool, *spec.arguments), _INTERPRETERS.get(spec.tool)
+
+
+def _in_group(spec: TestSpec) -> tuple[tuple[str, ...], Interpreter] | None:
+    """How a test of several nodes is carried out; None for one that looks at the leader alone."""
+    if spec.tool in _WIRE and spec.arguments:
+        each, *rest = spec.arguments
+        return (sys.executable, "-m", "nodeworthy_probe.wire", each, spec.tool, *rest), wire.read
+    if spec.tool in _INTERPRETERS:
+        line = (sys.executable, "-m", "nodeworthy_probe.group", "launch", spec.tool, *spec.arguments)
+        return line, _INTERPRETERS[spec.tool]
+    return None
 
 
 def _with_files(context: Context) -> tuple[_Command, _Read] | None:

@@ -25,6 +25,7 @@ from tests.unit.qualification.written_results import healthy
 FULL_GBPS = 480.0
 OWN = library().suite("m0")
 """What every node watches on itself."""
+RAIL_GBPS = 390.0
 SHARES = {"ring": 0.8, "fabric": 0.8, "alltoall": 0.1625}
 """What the shipped baselines of the virtual fleet expect of the other collectives."""
 
@@ -40,6 +41,8 @@ class Fabric:
     racks: Mapping[str, str] = field(default_factory=dict)
     uplinks: Mapping[str, float] = field(default_factory=dict)
     """Nodes that let through no more than so many GB/s when their group holds nodes of several racks."""
+    slow_rail: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    """Who has one adapter that lets only so many Gb/s through; its collectives are slower by as much."""
     no_rdma: frozenset[str] = frozenset()
     unreachable: frozenset[str] = frozenset()
     counts: Mapping[str, tuple[str, float | None]] = field(default_factory=dict)
@@ -99,10 +102,13 @@ class Fabric:
         self.files[member.pod, f"{FOLDER}/return.json"] = json.dumps(receipt).encode()
 
     def _measured(self, test: Mapping[str, Any], node: str, nodes: tuple[str, ...]) -> list[dict[str, Any]]:
+        if test["tool"].startswith("ib_write"):
+            return [row for name in str(test["arguments"][0]).split(",") for row in self._rail(test, name, nodes)]
         if not test["tool"].endswith("_perf"):
             return self._watched(test, node)
         share = next((value for word, value in SHARES.items() if word in test["test"]), 1.0)
-        rate = min([FULL_GBPS, *(self.slow[node] for node in nodes if node in self.slow)])
+        rails = [FULL_GBPS * self.slow_rail[node][1] / RAIL_GBPS for node in nodes if node in self.slow_rail]
+        rate = min([FULL_GBPS, *(self.slow[node] for node in nodes if node in self.slow), *rails])
         if len({self.racks.get(node) for node in nodes}) > 1:
             rate = min([rate, *(self.uplinks[node] for node in nodes if node in self.uplinks)])
         if self.between and self.between <= set(nodes):
@@ -126,11 +132,28 @@ class Fabric:
             for component in components(one.per, 8, {"nic": [f"mlx5_{rail}" for rail in range(8)]})
         ]  # fmt: skip
 
+    def _rail(self, test: Mapping[str, Any], name: str, nodes: tuple[str, ...]) -> list[dict[str, Any]]:
+        """One adapter between the two: what the slower of its two sides lets through, both ways, or the latency."""
+        if test["tool"].endswith("_lat"):
+            return [_row(test, "write_latency", 1.65, "us", "typical", "", f"nic/{name}")]
+        slow = [rate for node in nodes for rail, rate in [self.slow_rail.get(node, ("", RAIL_GBPS))] if rail == name]
+        rate = min([RAIL_GBPS, *slow])
+        return [
+            _row(test, metric, rate, "Gb/s", "max", "", f"nic/{name}")
+            for metric in ("sent_bandwidth", "received_bandwidth")
+        ]
+
 
 def _row(
-    test: Mapping[str, Any], metric: str, value: float, unit: str, statistic: str, transport: str
+    test: Mapping[str, Any],
+    metric: str,
+    value: float,
+    unit: str,
+    statistic: str,
+    transport: str,
+    component: str = "node",
 ) -> dict[str, Any]:
-    row = {"test": test["test"], "component": "node", "metric": metric, "value": value, "unit": unit}
+    row = {"test": test["test"], "component": component, "metric": metric, "value": value, "unit": unit}
     more = {"statistic": statistic, "status": "ok", "parameters": dict(test["parameters"])}
     return {**row, **more, **({"transport": transport} if transport else {})}
 

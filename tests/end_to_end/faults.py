@@ -88,6 +88,7 @@ BORNE: dict[str, dict[str, Any]] = {
     "uplink-slow": {},
     "intermittent": {},
     "rdma-off": {},
+    "acs-on": {},
     "stalls": {},
 }
 """Not worth refusing a node: a BMC that takes its time, corrected errors, which no baseline limits, a check of an

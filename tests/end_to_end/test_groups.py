@@ -51,13 +51,14 @@ def test_a_soak_of_two_segments_qualifies_the_hardware(running: Running, done: S
 
 
 def test_the_node_with_the_slow_port_is_named_and_nobody_else(running: Running, done: Screened) -> None:
-    """It is quarantined with the bandwidth to two partners in its reason; the partners stay and pass."""
+    """It is quarantined with its slow adapter and what that moved with its partners; the partners stay and pass."""
     assert done.groups_state == "failed"
     assert running.milestones(*GROUP_NODES) == {
         node: "quarantined" if node == SLOW_PORT else "burned_in" for node in GROUP_NODES
     }
     assert "look at its adapters, their cables and leaf ports" in running.reason(SLOW_PORT)
     # Three of its own, and what a partner reaches without it.
-    assert running.reason(SLOW_PORT).count("GB/s with") == 4
+    assert running.reason(SLOW_PORT).count("Gb/s with") == 4
+    assert running.reason(SLOW_PORT).startswith(f"{SLOW_PORT} fail: pair.write nic/mlx5_3")
     for node in set(GROUP_NODES) - {SLOW_PORT}:
         assert running.ledger.judgements(node)[0].verdict.value == "pass"

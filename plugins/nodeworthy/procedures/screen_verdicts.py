@@ -93,7 +93,7 @@ class _Told:
                 failed = next(one for one in reversed(self.answers) if one.across and set(group) & set(one.nodes))
                 sentence = (
                     f"{', '.join(_named(group))} are well among themselves and slow to nodes of other racks "
-                    f"({failed.failed_test} {failed.figures.get(failed.failed_test, 0.0):.0f} GB/s over "
+                    f"({failed.failed_test} {failed.said(failed.failed_test)} over "
                     f"{', '.join(_named(failed.nodes))}): look at the uplinks of their leaf; no node is to blame."
                 )
                 return _Said(Verdict.INCOMPLETE, "domain_apart", sentence, failed)
@@ -153,7 +153,7 @@ def _reason(verdict: Verdict, code: str, sentence: str) -> Reason:
 
 def _waiting(answer: Answer) -> str:
     """Tell what a group measured for which there is no baseline yet."""
-    seen = ", ".join(f"{test} {figure:.0f} GB/s" for test, figure in answer.figures.items())
+    seen = ", ".join(f"{test} {answer.said(test)}" for test in answer.figures)
     return (
         f"its group {', '.join(answer.nodes)} measured {seen}, and not all of that has a baseline for groups of its "
         "size: run learn_baselines when enough groups were measured, then group_test again."
@@ -161,8 +161,8 @@ def _waiting(answer: Answer) -> str:
 
 
 def _figure(answer: Answer, court: Court) -> str:
-    test, figure = next(iter(answer.figures.items()), (court.suite.name, 0.0))
-    return f"{test} {figure:.0f} GB/s"
+    test = next(iter(answer.figures), court.suite.name)
+    return f"{test} {answer.said(test)}"
 
 
 def _others(node: str, answer: Answer) -> str:
@@ -175,7 +175,7 @@ def _named(nodes: Sequence[str]) -> list[str]:
 
 
 def _with_partners(node: str, answer: Answer, test: str) -> str:
-    return f"{answer.figures[test]:.0f} GB/s with {_others(node, answer)}"
+    return f"{answer.said(test)} with {_others(node, answer)}"
 
 
 def _peers(node: str, answers: Sequence[Answer], test: str) -> str:
@@ -190,4 +190,4 @@ def _peers(node: str, answers: Sequence[Answer], test: str) -> str:
     if not met:
         return "no partner was measured without it"
     partner = met[-1]
-    return f"{partner} reaches {good[partner].figures[test]:.0f} GB/s with {_others(partner, good[partner])}"
+    return f"{partner} reaches {good[partner].said(test)} with {_others(partner, good[partner])}"

@@ -9,14 +9,15 @@ answer, and counts against nobody.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
+from math import inf
 from typing import Any
 
 from nodeworthy.errors import NodeworthyError, Refused, Transient
 from nodeworthy.evidence.records import StoredResult
-from nodeworthy.evidence.verdicts import Scope, Verdict
+from nodeworthy.evidence.verdicts import Reason, Scope, Verdict
 from nodeworthy.lifecycle.records import Effect, Lease, NodeRecord
 from nodeworthy.ports import GroupMember, GroupPods, Work
 from nodeworthy.procedures.dossier import Dossier, Judged, as_asked
@@ -34,6 +35,8 @@ PORT = 28517
 """Where members listen on their node's address; one test pod at a time holds a node's GPUs, so one port will do."""
 SCOPE = Scope.HARDWARE
 BANDWIDTH = "bus_bandwidth"
+OF_RAILS = ("sent_bandwidth", "received_bandwidth")
+"""What a pair moves adapter by adapter; the slowest adapter speaks for its test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class Court:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a trial said of its group: passed, failed, or None for "was not tested"; figures are GB/s by test."""
+    """What a trial said of its group: passed, failed, or None for "was not tested"; figures by test."""
 
     nodes: tuple[str, ...]
     passed: bool | None
@@ -87,6 +90,8 @@ class Answer:
     """Whether its nodes stood for their domains."""
     looks: tuple[OwnLook, ...] = ()
     """Of its nodes, those that did not pass by what they saw on themselves."""
+    told: Mapping[str, str] = field(default_factory=dict)
+    """How a figure is said where it is not GB/s of a whole collective: with its adapter and unit."""
 
     @property
     def faulty(self) -> tuple[str, ...]:
@@ -96,6 +101,10 @@ class Answer:
     def look(self, node: str) -> OwnLook | None:
         """Return what is wrong with one node on its own, None when nothing is."""
         return next((look for look in self.looks if look.node == node), None)
+
+    def said(self, test: str) -> str:
+        """Return a test's figure with its unit; of a test adapter by adapter the slowest, which it names."""
+        return self.told.get(test) or f"{self.figures.get(test, 0.0):.0f} GB/s"
 
     def document(self) -> dict[str, Any]:
         """Return it as it is kept in the ledger."""
@@ -198,11 +207,7 @@ class Trial:
         """Return the answer of the results that were judged, the leader's first."""
         (judged, dossier), *members = parts
         judgement, document = judged.judgement, judged.stored.document
-        figures = {
-            str(row["test"]): float(row["value"])
-            for row in document.get("measurements", ())
-            if row.get("metric") == BANDWIDTH and isinstance(row.get("value"), int | float)
-        }
+        figures, told = _figures(document)
         manifest = dossier.manifest
         kept = {"path": manifest.path, "sha256": manifest.sha256, "size_bytes": manifest.size_bytes}
         own, together = parted(judgement.reasons, self.court.each)
@@ -210,7 +215,9 @@ class Trial:
         seen = [look_of(judged, dossier, own, during=during)]
         seen += [look_of(one, its, one.judgement.reasons, during=during) for one, its in members]
         looks = tuple(one for one in seen if one)
-        answer = Answer(self.nodes, None, "", figures, "", judgement.simulated, kept, across=self.across, looks=looks)
+        answer = Answer(
+            self.nodes, None, "", figures, "", judgement.simulated, kept, across=self.across, looks=looks, told=told
+        )
         wrong = _too_few(document, sum(self._gpus(node) for node in self.nodes))
         if wrong:
             return replace(answer, sentence=f"it tested another thing: {wrong}")
@@ -220,7 +227,7 @@ class Trial:
         verdict, sentence = worst_of(self.nodes[0], together)
         waits = all(reason.code == NO_BASELINE for reason in together)
         passed = False if verdict is Verdict.FAIL else None
-        failed = next((_test_of(reason.sentence, figures) for reason in together), "")
+        failed = _failed_test(together, document, figures)
         return replace(answer, passed=passed, sentence=sentence, failed_test=failed, waits=waits)
 
     def _gpus(self, node: str) -> int:
@@ -276,6 +283,35 @@ def _answer(kept: Mapping[str, Any]) -> Answer:
 def _too_few(document: Mapping[str, Any], ranks: int) -> str:
     seen = {row.get("value") for row in document.get("measurements", ()) if row.get("metric") == "ranks"}
     return "" if seen <= {float(ranks), None} else f"its collectives ran on {seen} ranks, the group has {ranks} GPUs"
+
+
+def _figures(document: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return each test's bandwidth, and how it is said: the collectives' in GB/s, of single adapters the slowest."""
+    found: dict[str, float] = {}
+    told: dict[str, str] = {}
+    for row in _measured(document):
+        test, value = str(row["test"]), float(row["value"])
+        if row["metric"] == BANDWIDTH:
+            found[test] = value
+        elif row["metric"] in OF_RAILS and value < found.get(test, inf):
+            found[test], told[test] = value, f"{row['component']} {value:.0f} {row['unit']}"
+    return found, told
+
+
+def _measured(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    rows = document.get("measurements", ())
+    return [
+        row for row in rows if row.get("metric") in (BANDWIDTH, *OF_RAILS) and isinstance(row.get("value"), int | float)
+    ]
+
+
+def _failed_test(reasons: Sequence[Reason], document: Mapping[str, Any], figures: Mapping[str, float]) -> str:
+    """Return the test whose figure the group failed by: one adapter's names the place, a collective's does not."""
+    rails = {(reason.component, reason.metric) for reason in reasons if reason.metric in OF_RAILS}
+    for row in _measured(document):
+        if (row["component"], row["metric"]) in rails and row["value"] == figures.get(str(row["test"])):
+            return str(row["test"])
+    return next((_test_of(reason.sentence, figures) for reason in reasons), "")
 
 
 def _test_of(sentence: str, figures: Mapping[str, float]) -> str:

@@ -19,6 +19,8 @@ from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suites import MetricSpec, Per, Suite, TestSpec, of_one_node
 
 UNLIMITED = math.inf
+_OF_DEVICES = {Per.NIC: Per.NIC, Per.GPU_NIC: Per.NIC, Per.DRIVE: Per.DRIVE, Per.SCRATCH: Per.DRIVE}
+"""What a component is called whose names a SKU lists under `devices`."""
 NODE = "node"
 RANKS = "ranks"
 """The metric that says on how many ranks a collective ran, and the parameter of a baseline for groups of that size."""
@@ -139,9 +141,8 @@ def _column(context: Context, test: TestSpec, spec: MetricSpec, simulated: bool)
 
 def components(per: Per, gpus: int, devices: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
     """Return the names of all components that a metric has a row for, in order."""
-    if per in (Per.NIC, Per.DRIVE, Per.SCRATCH):
-        kind = Per.DRIVE if per is Per.SCRATCH else per
-        return tuple(f"{kind}/{name}" for name in (devices or {}).get(per.value, ()))
+    if per in _OF_DEVICES:
+        return tuple(f"{_OF_DEVICES[per]}/{name}" for name in (devices or {}).get(per.value, ()))
     return _of_gpus(per, gpus)
 
 

@@ -20,7 +20,7 @@ from nodeworthy.evidence.verdicts import Scope
 class Per(StrEnum):
     """What one row of a metric stands for: the node, each GPU, ordered pair of GPUs, fabric adapter or drive.
 
-    A scratch drive is one whose content may be destroyed.
+    A scratch drive is one whose content may be destroyed; a gpu_nic is an adapter that reads GPU memory beside it.
     """
 
     NODE = "node"
@@ -29,6 +29,7 @@ class Per(StrEnum):
     NIC = "nic"
     DRIVE = "drive"
     SCRATCH = "scratch"
+    GPU_NIC = "gpu_nic"
 
 
 LONGEST_SEGMENT = timedelta(hours=4)

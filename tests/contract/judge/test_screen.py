@@ -134,6 +134,18 @@ def test_a_slow_node_is_named_and_its_partner_is_not(culprit: str) -> None:
     assert [name for name, found in one.verdicts().items() if found.verdict is not Verdict.PASS] == [culprit]
 
 
+@pytest.mark.parametrize("culprit", ["n1", "n4"])
+def test_a_slow_rail_is_named_with_its_side(culprit: str) -> None:
+    """perftest names the adapter, the partners name the side, whether the culprit leads its first pair or not."""
+    one = Bench(slow_rail={culprit: ("mlx5_3", 195.0)})
+    assert one.run().facts["culprits"] == [culprit]
+    assert one.standing() == {culprit: "quarantined"}
+    sentence = one.verdicts()[culprit].sentence
+    assert sentence.startswith(f"{culprit} fail: pair.write nic/mlx5_3 195 Gb/s with")
+    assert sentence.count("nic/mlx5_3 195 Gb/s with") == 3
+    assert "390 Gb/s with" in sentence
+
+
 def test_two_culprits_in_one_pair_are_both_named() -> None:
     """Neither can hide behind the other."""
     one = Bench(slow={"n3": 200.0, "n4": 100.0})

@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,19 @@ from tests.data import node_views
 KEY = "ab" * 32
 PORT = 28531
 NODES = ("gpu-a01", "gpu-a02", "gpu-a03")
-RING = {"test": "pair.all_reduce_ring", "tool": "all_reduce_perf", "timeout_seconds": 40,
+RING: dict[str, Any] = {"test": "pair.all_reduce_ring", "tool": "all_reduce_perf", "timeout_seconds": 40,
         "arguments": ["-b", "16G", "-e", "16G", "-g", "1", "-c", "1", "-n", "20"],
         "environment": {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "RING"}}  # fmt: skip
+WRITE: dict[str, Any] = {
+    "test": "pair.write",
+    "tool": "ib_write_bw",
+    "timeout_seconds": 60,
+    "parameters": {"memory": "host"},
+    "arguments": ["mlx5_0,mlx5_3", "-d", "{device}", "-s", "65536", "-F", "-D", "2", "--report_gbits"],
+}
+WRITE_GPU = {**WRITE, "test": "pair.write_gpu", "arguments": [*WRITE["arguments"], "--use_cuda_bus_id={gpu}"]}
+LATENCY = {"test": "pair.latency", "tool": "ib_write_lat", "timeout_seconds": 60,
+           "arguments": ["mlx5_0,mlx5_3", "-d", "{device}", "-F"]}  # fmt: skip
 SERVE = {"test": "group.member", "tool": "serve", "timeout_seconds": 40}
 OWN = [{"test": "kernel.log", "tool": "kernel-log"}, {"test": "gpu.counters", "tool": "counters", "arguments": ["gpu"]}]
 
@@ -37,7 +47,9 @@ def address(node: str) -> str:
     return f"127.77.0.{NODES.index(node) + 1}"
 
 
-def plan(rank: int, members: tuple[str, ...], **changes: Any) -> dict[str, Any]:
+def plan(
+    rank: int, members: tuple[str, ...], tests: Sequence[dict[str, Any]] = (RING,), **changes: Any
+) -> dict[str, Any]:
     """One member's plan."""
     group = {
         "rank": rank,
@@ -45,7 +57,7 @@ def plan(rank: int, members: tuple[str, ...], **changes: Any) -> dict[str, Any]:
         "port": PORT,
         **changes,
     }
-    return node_views.plan(node=members[rank], suite="m1", tests=[SERVE if rank else RING, *OWN], group=group)
+    return node_views.plan(node=members[rank], suite="m1", tests=[*([SERVE] if rank else tests), *OWN], group=group)
 
 
 def views(folder: Path, faults: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -62,7 +74,9 @@ def views(folder: Path, faults: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     return {node: {**world.view(node), "speed": 1000.0} for node in NODES}
 
 
-def run_group(folder: Path, members: tuple[str, ...], **faults: str) -> list[dict[str, Any]]:
+def run_group(
+    folder: Path, members: tuple[str, ...], tests: Sequence[dict[str, Any]] = (RING,), **faults: str
+) -> list[dict[str, Any]]:
     """Start one probe a member, wait for all, return their results by rank."""
     of_node = views(folder / "world", {node.replace("_", "-"): fault for node, fault in faults.items()})
     started = []
@@ -74,7 +88,7 @@ def run_group(folder: Path, members: tuple[str, ...], **faults: str) -> list[dic
             "PATH": os.environ["PATH"],
             "NODEWORTHY_LAB_VIEW": str(view),
             "NODEWORTHY_OUTPUT": str(place / "xcom"),
-            "NODEWORTHY_PLAN": json.dumps(plan(rank, members)),
+            "NODEWORTHY_PLAN": json.dumps(plan(rank, members, tests)),
             "NODEWORTHY_GROUP_KEY": KEY,
         }
         command = [sys.executable, "-I", str(IMAGE / "enter.py")]
@@ -116,6 +130,62 @@ def test_a_slow_uplink_is_seen_by_groups_of_several_racks_alone(tmp_path: Path) 
     across = run_group(tmp_path / "across", NODES[1:], gpu_a02="uplink-slow")[0]
     assert figure(within, "bus_bandwidth")["value"] == pytest.approx(384, rel=0.02)
     assert figure(across, "bus_bandwidth")["value"] == pytest.approx(192, rel=0.02)
+
+
+def rails(result: dict[str, Any], test: str) -> dict[tuple[str, str], tuple[float | None, str | None]]:
+    """Value and memory of each figure of a test, by component and metric."""
+    return {
+        (row["component"], row["metric"]): (row["value"], row["parameters"].get("memory"))
+        for row in result["measurements"]
+        if row["test"] == test
+    }
+
+
+def test_each_adapter_of_a_pair_is_measured_both_ways_out_of_both_memories(tmp_path: Path) -> None:
+    """390 Gb/s by platform, 1.05 us plus 0.6 of a switch; the GPU beside each adapter lent its memory."""
+    leader = run_group(tmp_path, NODES[:2], [WRITE, WRITE_GPU, LATENCY])[0]
+    for test, memory in (("pair.write", "host"), ("pair.write_gpu", "gpu")):
+        found = rails(leader, test)
+        assert set(found) == {
+            (f"nic/{name}", metric)
+            for name in ("mlx5_0", "mlx5_3")
+            for metric in ("sent_bandwidth", "received_bandwidth")
+        }
+        assert {memory for _, memory in found.values()} == {memory}
+        assert all(value == pytest.approx(390, rel=0.02) for value, _ in found.values())
+    latency = rails(leader, "pair.latency")
+    assert latency["nic/mlx5_3", "write_latency"][0] == pytest.approx(1.65, rel=0.05)
+    raw = next(test for test in leader["tests"] if test["test"] == "pair.write_gpu")
+    assert raw["execution"] == "completed"
+
+
+def test_a_leaf_port_at_half_speed_shows_on_its_adapter_alone(tmp_path: Path) -> None:
+    """The partner's port of rail 3 is slow: both directions of mlx5_3 are at half, mlx5_0 is not."""
+    found = rails(run_group(tmp_path, NODES[:2], [WRITE], gpu_a02="leaf-port-slow")[0], "pair.write")
+    assert {value and round(value / 390, 1) for (name, _), (value, _) in found.items() if name == "nic/mlx5_3"} == {0.5}
+    assert {value and round(value / 390, 1) for (name, _), (value, _) in found.items() if name == "nic/mlx5_0"} == {1.0}
+
+
+def test_gpu_memory_behind_bridges_that_redirect_is_slow_and_host_memory_is_not(tmp_path: Path) -> None:
+    """ACS sends what the adapter reads from the GPU through the root: 45 % are left of that, all of the other."""
+    leader = run_group(tmp_path, NODES[:2], [WRITE, WRITE_GPU], gpu_a01="acs-on")[0]
+    assert rails(leader, "pair.write")["nic/mlx5_0", "sent_bandwidth"][0] == pytest.approx(390, rel=0.02)
+    assert rails(leader, "pair.write_gpu")["nic/mlx5_0", "sent_bandwidth"][0] == pytest.approx(175.5, rel=0.02)
+
+
+def test_a_rail_that_carries_nothing_is_zero_and_says_on_which_way(tmp_path: Path) -> None:
+    """The partner's port has no link: perftest connects, its writes break, and the others are measured all the same."""
+    leader = run_group(tmp_path, NODES[:2], [WRITE], gpu_a02="port-down")[0]
+    found = rails(leader, "pair.write")
+    assert found["nic/mlx5_3", "sent_bandwidth"] == (0.0, "host")
+    assert found["nic/mlx5_0", "received_bandwidth"][0] == pytest.approx(390, rel=0.02)
+
+
+def test_an_adapter_that_one_side_lacks_is_missing_with_that_sides_words(tmp_path: Path) -> None:
+    """mlx5_9 is on neither: no figure, no fault, and the log names the node that could not serve."""
+    tests = [{**WRITE, "arguments": ["mlx5_9", *WRITE["arguments"][1:]]}]
+    leader = run_group(tmp_path, NODES[:2], tests)[0]
+    assert rails(leader, "pair.write")["nic/mlx5_9", "sent_bandwidth"] == (None, None)
 
 
 def test_a_node_without_rdma_shows_in_the_transport(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_name_that_is_a_path_is_refused(name: str) -> None:
         ("skus/h100-sxm-8.yaml", "version: 1", "version: 1\nversion: 2", "version stands in line 4 already"),
         ("skus/h100-sxm-8.yaml", "version: 1", "version: [1", r"line \d+: no YAML"),
         ("skus/h100-sxm-8.yaml", "name: h100-sxm-8", "name: other", "name is other and the file's name says"),
-        ("skus/h100-sxm-8.yaml", "{kind: cpu", "{kind: fan", r"line 25: parts.0.kind: 'fan' is not one of"),
+        ("skus/h100-sxm-8.yaml", "{kind: cpu", "{kind: fan", r"line 27: parts.0.kind: 'fan' is not one of"),
         ("skus/h100-sxm-8.yaml", "read_timeout: PT60S", "read_timeout: 60", "bmc.read_timeout: 60 is not of type"),
     ],
 )

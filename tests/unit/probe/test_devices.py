@@ -15,7 +15,7 @@ from nodeworthy_probe.readings import devices, host
 from nodeworthy_probe.readings.context import Context
 from nodeworthy_probe.records import Reading
 
-from lab.tools import gpu_burn
+from lab.tools import gpu_burn, perftest
 from lab.tools import host as lab_host
 from lab.tools.view import NodeView
 from lab.truth.fleet import FleetFile, NodeSpec
@@ -44,7 +44,7 @@ def per_device(view: NodeView, tool: str, names: str, *arguments: str) -> Readin
     text = ""
     for name in names.split(","):
         given = [argument.replace("{device}", name) for argument in arguments]
-        out = lab_host.run(tool, given, view)
+        out = (perftest if tool.startswith("ib_") else lab_host).run(tool, given, view)
         text += f"=== device {name}\n{out.text}=== exit {out.exit_code}\n"
     return devices.read(text, context(tool, names, *arguments))
 
