@@ -80,7 +80,7 @@ class Door:
 
     def __init__(self, world: World, username: str, password: str) -> None:
         self._world = world
-        self._username = username
+        self.username = username
         self._password = password
 
     def log_in(self, node: LabNode, bmc: Bmc, username: object, password: object) -> Session:
@@ -103,7 +103,7 @@ class Door:
         if bmc.locked_until is not None and now < bmc.locked_until:
             raise _unauthorized("The account is locked because of too many failed logins.")
         refused = self._world.faults.fires(node.name, "bmc-login-refused") is not None
-        right = secrets.compare_digest(f"{username}\0{password}", f"{self._username}\0{self._password}")
+        right = secrets.compare_digest(f"{username}\0{password}", f"{self.username}\0{self._password}")
         if right and not refused:
             bmc.wrong_logins, bmc.locked_until = 0, None
             return

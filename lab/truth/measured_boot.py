@@ -21,6 +21,7 @@ from lab.truth.images import load_images
 from lab.truth.node import LabNode
 from lab.truth.platforms import load_platforms
 
+SECURE_BOOT_PCR = 7
 _PLACES = {"bios": (0, "EV_S_CRTM_VERSION"), "option-rom": (2, "EV_EFI_BOOT_SERVICES_DRIVER")}
 
 
@@ -44,9 +45,14 @@ def events(node: LabNode) -> list[dict[str, Any]]:
     ]
     if node.machine.image:
         log.append(event(4, "EV_EFI_BOOT_SERVICES_APPLICATION", f"nodeworthy-lab:image:{node.machine.image}"))
-    secure = "enabled" if node.secure_boot else "disabled"
-    log.append(event(7, "EV_EFI_VARIABLE_DRIVER_CONFIG", f"nodeworthy-lab:secure-boot:{secure}"))
+    log.append(secure_boot(enabled=node.secure_boot))
     return log
+
+
+def secure_boot(*, enabled: bool) -> dict[str, Any]:
+    """The event that tells whether secure boot was on."""
+    secure = "enabled" if enabled else "disabled"
+    return event(SECURE_BOOT_PCR, "EV_EFI_VARIABLE_DRIVER_CONFIG", f"nodeworthy-lab:secure-boot:{secure}")
 
 
 def golden_measurements() -> dict[str, str]:

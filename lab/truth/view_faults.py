@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from lab.truth import measured_boot
 from lab.truth.faults import ActiveFault
 from lab.truth.view import xid_line
 
@@ -161,6 +162,13 @@ def _tpm(what: str) -> Callable[[View, Parameters], None]:
     return lambda view, set_: view["tpm"].update(fault=what)
 
 
+def _secure_boot_off(view: View, _: Parameters) -> None:
+    view["tpm"]["events"] = [
+        measured_boot.secure_boot(enabled=False) if event["pcr"] == measured_boot.SECURE_BOOT_PCR else event
+        for event in view["tpm"]["events"]
+    ]
+
+
 _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "nvlink-degraded": _nvlink_degraded,
     "nvlink-down": _nvlink_down,
@@ -187,6 +195,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "setting-wrong": lambda view, set_: view["settings"].update({set_["setting"]: set_["value"]}),
     "drive-failing": _drive_failing,
     "acs-on": lambda view, set_: view.update(pci={"acs_redirect": True}, gpu_direct_share=1.0 - float(set_["amount"])),
+    "secure-boot-off": _secure_boot_off,
     "rdma-off": lambda view, set_: view.update(rdma_usable=False),
     "tool-hang": _tool("hang"),
     "tool-crash": _tool("crash"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from nodeworthy.errors import OutcomeUnknown, Permanent
+from nodeworthy.evidence.bmc_guard import BmcGuard
 from nodeworthy.evidence.bmc_health import Health, Leaks, Machinery
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
@@ -21,6 +22,7 @@ from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.lifecycle.upkeep import Due
 from nodeworthy.ports import Bmc, ClusterNode, Power, SystemState, Taint, UpdateState
 from nodeworthy.qualification.bmc_health import HealthRules
+from nodeworthy.qualification.bmc_security import SecurityRules
 from nodeworthy.qualification.sku import Sku
 
 START = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -37,6 +39,7 @@ class Machine:
 
     inventory: Inventory
     log: EventLog = field(default_factory=lambda: EventLog(logs={"DGX/EventLog": 0}))
+    guard: BmcGuard = field(default_factory=lambda: BmcGuard(clock_ahead_seconds=0.0, secure_boot="Enabled"))
     leaks: Leaks = field(default_factory=Leaks)
     health: Health = field(
         default_factory=lambda: Health(
@@ -157,6 +160,10 @@ class MachineBmc:
     def health(self, rules: HealthRules) -> Health:
         """Read the rest."""
         return self._machine.health
+
+    def guard(self, rules: SecurityRules, *, secure_boot: bool) -> BmcGuard:
+        """Read how it is guarded."""
+        return self._machine.guard
 
     def event_log(self, rules: LogRules) -> EventLog:
         """Read the log."""

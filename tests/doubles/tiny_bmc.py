@@ -91,6 +91,7 @@ class TinyBmc:
     fails: dict[tuple[str, str], int | str] = field(default_factory=dict)
     requests: list[tuple[str, str, Mapping[str, str], Any]] = field(default_factory=list)
     open_sessions: int = 0
+    login_answer: dict[str, Any] = field(default_factory=dict)
     address: str = ""
 
     def count(self, method: str, path: str) -> int:
@@ -160,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
         if body["Password"] != "right":
             return 401, {"error": {"message": "wrong"}}, {}
         self.bmc.open_sessions += 1
-        return 201, {}, {"X-Auth-Token": "t", "Location": f"{SESSIONS}/1"}
+        return 201, self.bmc.login_answer, {"X-Auth-Token": "t", "Location": f"{SESSIONS}/1"}
 
     def _answer(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
         content = b"" if body is None else json.dumps(body).encode()

@@ -222,7 +222,7 @@ def reset_bios(context: Context, system: str) -> Answer:
 def secure_boot(context: Context, system: str) -> Document:
     """Whether the boot chain is checked."""
     _host_only(context, system)
-    enabled = context.node.secure_boot
+    enabled = context.node.secure_boot and not context.world.faults.find(context.node.name, "secure-boot-off")
     target = f"{ROOT}{context.path}/Actions/SecureBoot.ResetKeys"
     return resource(
         context.path,

@@ -38,6 +38,7 @@ def event_log(context: Context, system: str) -> Document:
         "System Event Log",
         DateTime=context.world.clock.now().isoformat(timespec="seconds"),
         LogEntryType="Event",
+        **_room(context),
         ServiceEnabled=True,
         Entries=link(context.path + "/Entries"),
         Actions={"#LogService.ClearLog": {"target": target}},
@@ -69,6 +70,15 @@ def clear(context: Context, system: str) -> Answer:
     context.effect("log-cleared")
     context.world.faults.heal(context.node.name, CLEARED)
     return Answer()
+
+
+def _room(context: Context) -> Document:
+    """A log that wraps, or one that is full and keeps what it has."""
+    full = context.world.faults.find(context.node.name, "sel-full") is not None
+    return {
+        "MaxNumberOfRecords": len(_entries(context)) if full else 3639,
+        "OverWritePolicy": "NeverOverWrites" if full else "WrapsWhenFull",
+    }
 
 
 def _host_only(context: Context, system: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from lab.redfish import errors
 from lab.redfish.documents import OK, ROOT, collection, link, resource
 from lab.redfish.routes import Answer, Context, Document, get, post
@@ -40,7 +42,9 @@ def _host_manager(context: Context) -> Document:
         Model=platform.bmc_product,
         UUID=seeded.identity(context.node.seed, context.node.name, "bmc"),
         FirmwareVersion=context.node.firmware.version(_bmc_item(context)),
-        DateTime=context.world.clock.now().isoformat(timespec="seconds"),
+        DateTime=_now(context).isoformat(timespec="seconds"),
+        VirtualMedia=link(f"{path}/VirtualMedia"),
+        HostInterfaces=link(f"{path}/HostInterfaces"),
         PowerState="On",
         Status=OK,
         EthernetInterfaces=link(f"{path}/EthernetInterfaces"),
@@ -51,6 +55,68 @@ def _host_manager(context: Context) -> Document:
         },
         Actions={"#Manager.Reset": {"target": target, "ResetType@Redfish.AllowableValues": _RESET_TYPES}},
     )
+
+
+def _now(context: Context) -> datetime:
+    """The BMC's own clock runs with the clients' and not with the lab's time, which may be faster."""
+    fault = context.world.faults.find(context.node.name, "bmc-clock-wrong")
+    ahead = float(fault.parameters["seconds"]) if fault is not None else 0.0
+    return datetime.now(UTC) + timedelta(seconds=ahead)
+
+
+@get("Managers/{manager}/VirtualMedia")
+def media(context: Context, manager: str) -> Document:
+    """The one drive for virtual media."""
+    _host_manager_only(context, manager)
+    return collection(context.path, "VirtualMedia", ["CD1"])
+
+
+@get("Managers/{manager}/VirtualMedia/{medium}")
+def medium(context: Context, manager: str, medium: str) -> Document:
+    """The drive, which is empty unless somebody left something in it."""
+    _host_manager_only(context, manager)
+    if medium != "CD1":
+        raise errors.not_found(ROOT + context.path)
+    fault = context.world.faults.find(context.node.name, "media-inserted")
+    image = str(fault.parameters["image"]) if fault is not None else None
+    return resource(
+        context.path,
+        "VirtualMedia.v1_6_3",
+        "Virtual CD",
+        MediaTypes=["CD", "DVD"],
+        Image=image,
+        Inserted=image is not None,
+    )
+
+
+@get("Managers/{manager}/HostInterfaces")
+def host_interfaces(context: Context, manager: str) -> Document:
+    """The interface from the host to its BMC."""
+    _host_manager_only(context, manager)
+    return collection(context.path, "HostInterface", ["Self"])
+
+
+@get("Managers/{manager}/HostInterfaces/{interface}")
+def host_interface(context: Context, manager: str, interface: str) -> Document:
+    """It is there, as on most servers, and hands out no credentials."""
+    _host_manager_only(context, manager)
+    if interface != "Self":
+        raise errors.not_found(ROOT + context.path)
+    bootstrapping = {"Enabled": False, "EnableAfterReset": False, "RoleId": "Administrator"}
+    return resource(
+        context.path,
+        "HostInterface.v1_3_3",
+        "Host Interface",
+        HostInterfaceType="NetworkHostInterface",
+        InterfaceEnabled=True,
+        CredentialBootstrapping=bootstrapping,
+        Status=OK,
+    )
+
+
+def _host_manager_only(context: Context, manager: str) -> None:
+    if manager != context.platform.host_manager:
+        raise errors.not_found(ROOT + context.path)
 
 
 @post("Managers/{manager}/Actions/Manager.Reset")

@@ -123,18 +123,32 @@ def account_service(context: Context) -> Document:
 
 @get("AccountService/Accounts")
 def accounts(context: Context) -> Document:
-    """The one account of a lab BMC."""
-    return collection("AccountService/Accounts", "ManagerAccount", ["1"])
+    """The account that we log in with, and the factory's, which is switched off."""
+    return collection("AccountService/Accounts", "ManagerAccount", ["1", "2"])
 
 
 @get("AccountService/Accounts/{account}")
 def account(context: Context, account: str) -> Document:
     """An account, without its password."""
-    if account != "1":
+    if account not in ("1", "2"):
         raise errors.not_found(ROOT + context.path)
+    if account == "2":
+        enabled = context.world.faults.find(context.node.name, "bmc-password-default") is not None
+        return _account(context, "factory", enabled=enabled, locked=False, change=True)
     locked = context.bmc.locked_until is not None and context.world.clock.now() < context.bmc.locked_until
+    return _account(context, context.door.username, enabled=True, locked=locked, change=False)
+
+
+def _account(context: Context, name: str, *, enabled: bool, locked: bool, change: bool) -> Document:
     return resource(
-        context.path, "ManagerAccount.v1_12_0", "User Account", Enabled=True, RoleId="Administrator", Locked=locked
+        context.path,
+        "ManagerAccount.v1_12_0",
+        "User Account",
+        UserName=name,
+        Enabled=enabled,
+        RoleId="Administrator",
+        Locked=locked,
+        PasswordChangeRequired=change,
     )
 
 

@@ -90,6 +90,8 @@ def _host_state(context: Context) -> Document:
 
 def _boot(context: Context) -> Document:
     override = context.node.machine.override
+    if override.enabled == "Disabled" and context.world.faults.find(context.node.name, "boot-override-left"):
+        override = BootOverride("Continuous", "Pxe")
     boot = {
         "BootSourceOverrideEnabled": override.enabled,
         "BootSourceOverrideTarget": override.target,

@@ -10,15 +10,18 @@ task for a finished one on conformant BMCs: `bmc_redfish_updates` reads tasks it
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import sushy.connector
 import sushy.exceptions
 
 from nodeworthy.adapters.bmc_redfish_errors import Phase, translate
+from nodeworthy.adapters.bmc_redfish_guard import GuardReader
 from nodeworthy.adapters.bmc_redfish_health import HealthReader
 from nodeworthy.adapters.bmc_redfish_inventory import read_firmware, read_inventory
 from nodeworthy.adapters.bmc_redfish_log import LogReader
@@ -27,12 +30,14 @@ from nodeworthy.adapters.bmc_redfish_state import read_state, reset_target
 from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, part, text
 from nodeworthy.adapters.bmc_redfish_updates import list_updates, read_update, task_of, update_target
 from nodeworthy.errors import Permanent
+from nodeworthy.evidence.bmc_guard import BmcGuard
 from nodeworthy.evidence.bmc_health import Health, Leaks
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.ports import Clock, SystemState, UpdateState
 from nodeworthy.qualification.bmc_health import HealthRules
+from nodeworthy.qualification.bmc_security import SecurityRules
 from nodeworthy.qualification.sku import BmcProfile, Sku
 
 CONNECT_TIMEOUT_SECONDS = 5
@@ -83,6 +88,16 @@ class _Door:
             self._connector._session.headers["Connection"] = "keep-alive"
         self._session = ""
         self.root: Resource = {}
+        self.certificate_ends: datetime | None = None
+        self._connector._session.hooks["response"].append(self._note_certificate)
+
+    def _note_certificate(self, response: Any, **_: Any) -> None:
+        """Note when the certificate of the connection that answered ends; called before its body is read."""
+        connection = getattr(response.raw, "connection", None)
+        ask: Callable[[], Any] = getattr(getattr(connection, "sock", None), "getpeercert", dict)
+        certificate = ask()
+        if self.certificate_ends is None and certificate and "notAfter" in certificate:
+            self.certificate_ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
 
     def log_in(self, user: str, password: str) -> None:
         """Create the one session. Not by sushy's classes: they refuse a root without a name, and fall back to Basic."""
@@ -96,6 +111,12 @@ class _Door:
             )
         except sushy.exceptions.SushyError as error:
             raise translate(error, self._node, Phase.LOGIN, "logging in") from error
+        if "PasswordChangeRequired" in str(_body(response).get("@Message.ExtendedInfo", "")):
+            self._session = response.headers.get("Location", "")
+            raise Permanent(
+                f"The BMC of {self._node.name} ({self._node.bmc.address}) lets the user of connection nodeworthy_bmc "
+                "only change its password: it is still the factory's; set another and put it into the connection."
+            )
         token = response.headers.get("X-Auth-Token")
         if not token:
             raise Permanent(
@@ -210,6 +231,12 @@ class RedfishBmc:
         """Read fans, power supplies and temperatures; what was read for the inventory is not read again."""
         tree = self._known or self._tree()
         return HealthReader(tree, self._soft, rules).health(self._system(tree))
+
+    def guard(self, rules: SecurityRules, *, secure_boot: bool) -> BmcGuard:
+        """Read how well the BMC is guarded; what was read before is not read again."""
+        host = self._system(self._known or self._tree())
+        reader = GuardReader(self._soft, self._clock, rules.asks)
+        return reader.read(self._door.root, host, self._door.certificate_ends, secure_boot)
 
     def event_log(self, rules: LogRules) -> EventLog:
         """Read the logs of host, baseboard, their chassis and managers; what the inventory read is not read again."""

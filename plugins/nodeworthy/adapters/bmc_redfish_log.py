@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from nodeworthy.adapters.bmc_redfish_soft import EXPAND, OK, Ask
 from nodeworthy.adapters.bmc_redfish_state import moment
 from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, number, part, text
-from nodeworthy.evidence.bmc_log import EventLog, LogEntry, LogRules
+from nodeworthy.evidence.bmc_log import EventLog, LogEntry, LogRoom, LogRules
 
 
 @dataclass(slots=True)
@@ -26,6 +26,7 @@ class LogReader:
     expands: bool
     skips: bool
     gaps: list[str] = field(default_factory=list)
+    rooms: list[LogRoom] = field(default_factory=list)
 
     def read(self, systems: Sequence[Resource]) -> EventLog:
         """Read the logs of these systems, of the chassis that hold them and of the managers that manage them."""
@@ -44,7 +45,9 @@ class LogReader:
         if not services:
             self.gaps.append(f"{_ids(systems)} announces none of the logs {', '.join(self.rules.logs)}")
         every = tuple(entry for entries in found.values() for entry in entries)
-        return EventLog(every, {name: len(entries) for name, entries in found.items()}, tuple(self.gaps))
+        return EventLog(
+            every, {name: len(entries) for name, entries in found.items()}, tuple(self.gaps), tuple(self.rooms)
+        )
 
     def _holders(self, systems: Sequence[Resource]) -> Iterator[Resource]:
         yield from systems
@@ -90,6 +93,9 @@ class LogReader:
             return None
         rows = _rows(page)
         total = max(number(page, "Members@odata.count") or 0, len(rows))
+        most = number(service, "MaxNumberOfRecords")
+        if most:
+            self.rooms.append(LogRoom(name, total, most, text(service, "OverWritePolicy") == "NeverOverWrites"))
         if total > len(rows) and not _newest_first(rows):
             rows = self._to_the_end(name, page, total)
         rows = _oldest_first(self._whole(name, entries, rows))

@@ -9,6 +9,7 @@ from nodeworthy.errors import Permanent
 from nodeworthy.evidence.bmc_log import LogRules, log_rules_from_document
 from nodeworthy.evidence.findings import Catalogue, catalogue_from_documents
 from nodeworthy.qualification.bmc_health import HealthRules, health_rules_from_document
+from nodeworthy.qualification.bmc_security import SecurityRules, security_rules_from_document
 from nodeworthy.qualification.content_rules import ContentRules, rules_from_documents
 
 _TABLES = ("xid", "sxid", "dcgm", "redfish")
@@ -54,3 +55,7 @@ class FaultLibrary:
     def health_rules(self) -> HealthRules:
         """The rules for reading and judging the machinery that a BMC watches."""
         return health_rules_from_document(read(self._folder / "bmc_health.yaml", self._schemas, "bmc-health-1"))
+
+    def security_rules(self) -> SecurityRules:
+        """The rules for judging the safety of a BMC."""
+        return security_rules_from_document(read(self._folder / "bmc_security.yaml", self._schemas, "bmc-security-1"))

@@ -16,6 +16,7 @@ from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.ports import Library
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.bmc_health import HealthRules
+from nodeworthy.qualification.bmc_security import SecurityRules
 from nodeworthy.qualification.sku import FirmwareSet, Sku
 from nodeworthy.qualification.statistical_rules import StatisticalRules
 from nodeworthy.qualification.suites import Suite
@@ -72,6 +73,10 @@ class LibraryInForce:
     def health_rules(self) -> HealthRules:
         """Return how leaks, fans, power supplies and temperatures are read from a BMC and judged."""
         return self._files.health_rules()
+
+    def security_rules(self) -> SecurityRules:
+        """Return how the safety of a BMC is judged."""
+        return self._files.security_rules()
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""

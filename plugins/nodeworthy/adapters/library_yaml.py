@@ -63,6 +63,7 @@ class YamlLibrary:
         self.catalogue = cache(self._faults.catalogue)
         self.log_rules = cache(self._faults.log_rules)
         self.health_rules = cache(self._faults.health_rules)
+        self.security_rules = cache(self._faults.security_rules)
 
     def fleet(self, path: str) -> tuple[FleetNode, ...]:
         """Read a fleet manifest (YAML or CSV), anew each time: operators edit it."""
@@ -74,7 +75,7 @@ class YamlLibrary:
 
     def read_all(self) -> None:
         """Read every file once; what is broken is left to whoever needs it and gets its sentence."""
-        for single in (self.lifecycle, self.log_rules, self.health_rules):
+        for single in (self.lifecycle, self.log_rules, self.health_rules, self.security_rules):
             with suppress(Permanent):
                 single()
         readers: tuple[tuple[Callable[[str], object], str, str], ...] = (

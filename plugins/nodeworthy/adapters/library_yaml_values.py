@@ -42,6 +42,7 @@ def sku(document: Document) -> Sku:
         offers=tuple(document.get("offers", ())),
         devices=MappingProxyType({kind: tuple(names) for kind, names in document.get("devices", {}).items()}),
         transports=MappingProxyType(dict(document.get("transports", {}))),
+        secure_boot=document.get("security", {}).get("secure_boot", False),
         environment=Environment(**{name: row["count"] for name, row in document.get("environment", {}).items()}),
     )
 

@@ -43,12 +43,24 @@ class LogEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class LogRoom:
+    """How full a log is; `fills_up` is whether it overwrites nothing (OverWritePolicy NeverOverWrites)."""
+
+    log: str
+    entries: int
+    most: int
+    fills_up: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EventLog:
     """What was read: entries of each log, oldest first, how many by log, and in words what could not be read."""
 
     entries: tuple[LogEntry, ...] = ()
     logs: Mapping[str, int] | None = None
     gaps: tuple[str, ...] = ()
+    rooms: tuple[LogRoom, ...] = ()
+    """Of the logs that say how many entries they hold at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from nodeworthy.evidence.bmc_guard import BmcGuard
 from nodeworthy.evidence.bmc_health import Health, Leaks
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.qualification.bmc_health import HealthRules
+from nodeworthy.qualification.bmc_security import SecurityRules
 from nodeworthy.qualification.sku import Sku
 
 
@@ -61,6 +63,9 @@ class Bmc(Protocol):
 
     def health(self, rules: HealthRules) -> Health:
         """Read fans, power supplies, redundancy and temperatures; what is not served is a gap, never an error."""
+
+    def guard(self, rules: SecurityRules, *, secure_boot: bool) -> BmcGuard:
+        """Read how well the BMC is guarded; a check that is off is not read, what is not served is a gap."""
 
     def event_log(self, rules: LogRules) -> EventLog:
         """Read the newest entries of the event logs; what is not served is a gap in the answer, never an error."""

@@ -12,6 +12,7 @@ from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.bmc_health import HealthRules
+from nodeworthy.qualification.bmc_security import SecurityRules
 from nodeworthy.qualification.sku import FirmwareSet, Sku
 from nodeworthy.qualification.statistical_rules import StatisticalRules
 from nodeworthy.qualification.suites import Suite
@@ -49,6 +50,9 @@ class Library(Protocol):
 
     def health_rules(self) -> HealthRules:
         """Return how leaks, fans, power supplies and temperatures are read from a BMC and judged."""
+
+    def security_rules(self) -> SecurityRules:
+        """Return how the safety of a BMC is judged."""
 
     def policy(self, pool: str) -> Mapping[str, Any]:
         """Return a pool's policy."""

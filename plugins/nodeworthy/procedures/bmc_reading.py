@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nodeworthy.evidence.bmc_guard import BmcGuard
 from nodeworthy.evidence.bmc_health import Health, Leaks
 from nodeworthy.evidence.bmc_log import EventLog
 from nodeworthy.evidence.inventory import Inventory
@@ -17,3 +18,4 @@ class BmcReading:
     leaks: Leaks
     health: Health
     log: EventLog
+    guard: BmcGuard

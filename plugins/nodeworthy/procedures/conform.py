@@ -15,6 +15,7 @@ from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.procedures.bmc_health import health_refusals
 from nodeworthy.procedures.bmc_log import log_refusals
 from nodeworthy.procedures.bmc_reading import BmcReading
+from nodeworthy.procedures.bmc_security import security_refusals
 from nodeworthy.procedures.effect import Case
 from nodeworthy.qualification.sku import PartRule, Sku
 
@@ -43,6 +44,7 @@ def conform(case: Case, reading: BmcReading, evidence: EvidenceReference) -> Non
         *part_differences(case.sku, inventory),
         *cabling_differences(case.node, inventory),
         *health_refusals(case, reading.leaks, reading.health),
+        *security_refusals(case, reading),
         *log_refusals(case, reading.log),
     ]
     if found:

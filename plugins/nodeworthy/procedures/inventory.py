@@ -57,6 +57,7 @@ def document(case: Case, reading: BmcReading) -> bytes:
         "event_log": asdict(reading.log),
         "leaks": asdict(reading.leaks),
         "health": asdict(reading.health),
+        "guard": asdict(reading.guard),
     }
     return json.dumps(body, sort_keys=True, separators=(",", ":"), default=datetime.isoformat).encode()
 

@@ -63,6 +63,8 @@ class Sku:
     transports: Mapping[str, str] = field(default_factory=dict)
     """What proves a collective here where a suite demands another: a SKU without NVLS is tested over P2P."""
     environment: Environment = field(default_factory=Environment)
+    secure_boot: bool = False
+    """Whether the BMC must show that Secure Boot was on at the last start."""
 
     @property
     def declares(self) -> frozenset[str]:

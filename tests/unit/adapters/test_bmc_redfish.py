@@ -236,3 +236,12 @@ def test_the_log_of_a_busy_bmc_is_read_later(tiny: TinyBmc, session: RedfishBmc)
     tiny.fails["GET", LOGS] = 503
     with pytest.raises(Transient, match="busy, restarting"):
         session.event_log(library().log_rules())
+
+
+def test_an_own_account_with_the_factorys_password_is_refused_at_login(tiny: TinyBmc) -> None:
+    """The BMC lets it in to change the password alone (DSP0266): said as that, and the session is deleted."""
+    message = {"MessageId": "Base.1.18.PasswordChangeRequired"}
+    tiny.login_answer = {"@Message.ExtendedInfo": [message]}
+    with pytest.raises(Permanent, match="it is still the factory's"), directory().open(node_of(tiny), SKU):
+        pass
+    assert tiny.open_sessions == 0
