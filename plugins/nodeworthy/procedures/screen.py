@@ -78,8 +78,12 @@ def searches_of(court: Court) -> list[Search]:
     spine = bool(court.suite.within)
     within = replace(court, suite=court.work.library.suite(court.suite.within)) if spine else court
     least, most = within.suite.nodes
-    first = [in_groups([(one.node.name, one.node.rack) for one in records], most) for records in of_sku.values()]
-    return [Search(Stages(groups, smallest=least, spine=spine), court, within) for groups in first]
+    searches = []
+    for records in of_sku.values():
+        groups = in_groups([(one.node.name, one.node.rack) for one in records], most)
+        homes = {one.node.name: one.node.rack for one in records}
+        searches.append(Search(Stages(groups, smallest=least, homes=homes, spine=spine), court, within))
+    return searches
 
 
 def _run(trials: Sequence[Trial], court: Court, judging: Judging) -> Waiting | None:

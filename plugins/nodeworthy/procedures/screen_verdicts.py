@@ -110,7 +110,7 @@ class _Told:
         """Tell of a node, or of the one that stands for it, for whom no good partner was left."""
         if not {node, self.outcome.stands_for.get(node, node)} & set(self.outcome.unconfirmed):
             return None
-        sentence = "no partner that is known to be good was left to test it with: test it with others."
+        sentence = "no partner that is known to be good was left in its rack to test it with: test it with others."
         return _Said(Verdict.INCOMPLETE, "no_good_partner", sentence, self._newest({node}))
 
     def _untested(self, node: str) -> _Said:

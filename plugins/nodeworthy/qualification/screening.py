@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from math import ceil, sqrt
 
 Group = tuple[str, ...]
+_PAIR, _PAIRINGS = 2, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +80,16 @@ class Screening:
     """The search. Ask `next_round`, run the trials, `take` the answers, until `next_round` is empty.
 
     `smallest` is the least number of nodes that the collective needs; groups below it are padded. `known_good` are
-    nodes that passed elsewhere; every node of a group that passes becomes one.
+    nodes that passed elsewhere; every node of a group that passes becomes one. `homes` are the domains of nodes: who
+    needs padding gets it from its own domain if that can be, and nobody who has neighbours there is to blame before it
+    failed with one that is good, since with others the way out of the domain may be slow.
     """
 
     groups: Sequence[Group]
     known_good: Iterable[str] = ()
     smallest: int = 2
     across: bool = False
+    homes: Mapping[str, str] = field(default_factory=dict)
     _good: dict[str, None] = field(init=False)
     _partners: dict[str, set[str]] = field(init=False, default_factory=dict)
     _padded_by: dict[str, set[str]] = field(init=False, default_factory=dict)
@@ -98,6 +102,7 @@ class Screening:
     _waiting: list[Group] = field(init=False, default_factory=list)
     _again: set[Group] = field(init=False, default_factory=set)
     _untested: list[str] = field(init=False, default_factory=list)
+    _pairings: dict[str, int] = field(init=False, default_factory=dict)
     faulty: set[str] = field(init=False, default_factory=set)
     """Culprits by a fault of their own."""
     tests: int = field(init=False, default=0)
@@ -202,7 +207,23 @@ class Screening:
             self._next.append(Trial(group, padding, self.across))
         self._waiting = left
         if not self._next and left:
+            self._pair_up(left)
+        if not self._next and left:
             self._give_up(left)
+
+    def _pair_up(self, left: Sequence[Group]) -> None:
+        """Where nobody is known to be good: let single nodes that wait find one among themselves, by two tries each."""
+        free = [one for (one, *more) in left if not more and one not in self._confirming]
+        free = [node for node in free if self._pairings.get(node, 0) < _PAIRINGS] if self.smallest == _PAIR else []
+        while free:
+            one = free.pop(0)
+            other = next((node for node in free if not {(one, node), (node, one)} & set(self._halves)), None)
+            if other is not None:
+                free.remove(other)
+                self._next.append(Trial((one, other), (), self.across))
+        paired = [node for trial in self._next for node in trial.suspects]
+        self._pairings.update({node: self._pairings.get(node, 0) + 1 for node in paired})
+        self._waiting = [group for group in left if group[0] not in paired]
 
     def _padding(self, group: Group, free: Sequence[str]) -> Group | None:
         missing = max(0, self.smallest - len(group))
@@ -211,9 +232,19 @@ class Screening:
         others = [node for node in free if node not in group]
         if group[0] in self._confirming:
             # Never the partner that it failed with alone; if possible one that it was in no group with.
-            others = [node for node in others if node not in self._padded_by[group[0]]]
+            padded_by = self._padded_by[group[0]]
+            others = [node for node in others if node not in padded_by]
             others.sort(key=lambda node: node in self._partners[group[0]])
+            if self._has_neighbours(group[0]) and not any(self._at_home(group[0], node) for node in padded_by):
+                others = [node for node in others if self._at_home(group[0], node)]
+        others.sort(key=lambda node: not self._at_home(group[0], node))
         return tuple(others[:missing]) if len(others) >= missing else None
+
+    def _at_home(self, node: str, other: str) -> bool:
+        return not self.homes or self.homes.get(node) == self.homes.get(other)
+
+    def _has_neighbours(self, node: str) -> bool:
+        return any(other != node and home == self.homes.get(node) for other, home in self.homes.items())
 
     def _give_up(self, left: list[Group]) -> None:
         self._unconfirmed += [node for group in left for node in group]

@@ -9,7 +9,7 @@ blame; when it fails too, what joins the domain to the others is (a leaf's uplin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nodeworthy.qualification.screening import Group, Outcome, Screening, Trial
@@ -22,12 +22,14 @@ class Stages:
     groups: Sequence[Group]
     """The first groups, one a domain."""
     smallest: int = 2
+    homes: Mapping[str, str] = field(default_factory=dict)
+    """The domain of each node, for padding; the groups may be smaller."""
     spine: bool = True
     """Whether the domains are tested together too; without it this is their screening and nothing more."""
     _stages: list[Screening] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._stages = [Screening(self.groups, smallest=self.smallest)]
+        self._stages = [Screening(self.groups, smallest=self.smallest, homes=self.homes)]
 
     def next_round(self) -> tuple[Trial, ...]:
         """Return the trials that can run side by side now; those of the next stage when this one is over."""

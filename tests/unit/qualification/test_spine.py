@@ -23,7 +23,7 @@ HALVES = 2 * ceil(log2(RACK)) + 1
 
 def screened(passes: Callable[[Trial], bool]) -> tuple[Outcome, list[Trial]]:
     """Search to the end; no node may stand in two trials of a round."""
-    search, trials = Stages(DOMAINS), []
+    search, trials = Stages(DOMAINS, homes=RACK_OF), []
     while round_ := search.next_round():
         busy = [node for trial in round_ for node in trial.nodes]
         assert len(busy) == len(set(busy))
@@ -91,7 +91,7 @@ def test_without_a_good_node_in_a_second_rack_the_spine_is_not_tested() -> None:
 
 def test_a_fault_of_its_own_over_the_spine_leaves_its_rack_to_a_second_node() -> None:
     """The first node of rack-02 shows an Xid over the spine: it is out, and the next one stands for its rack."""
-    search = Stages(DOMAINS)
+    search = Stages(DOMAINS, homes=RACK_OF)
     bad, second = NAMES[2 * RACK], NAMES[2 * RACK + 1]
     while trials := search.next_round():
         faulty = [{bad} & set(trial.nodes) if trial.across else set() for trial in trials]
@@ -99,3 +99,35 @@ def test_a_fault_of_its_own_over_the_spine_leaves_its_rack_to_a_second_node() ->
     outcome = search.outcome()
     assert (outcome.culprits, outcome.unconfirmed) == ((bad,), ())
     assert outcome.stands_for[NAMES[2 * RACK + 5]] == second
+
+
+@pytest.mark.parametrize("untested", ["rack-04", "rack-12"])
+def test_slow_uplinks_blame_no_node_of_a_rack_whose_tests_broke_off(untested: str) -> None:
+    """The rack's first tests tell nothing, and single nodes are padded: from their own rack, or nobody is to blame."""
+    nodes = [(f"{rack}-{number}", rack) for rack in ("rack-03", "rack-04", "rack-12") for number in range(3)]
+    racks = dict(nodes)
+    search, whole = Stages(in_groups(nodes, RACK), homes=racks), 0
+
+    def answer(trial: Trial) -> bool | None:
+        seen = {racks[node] for node in trial.nodes}
+        if seen == {untested} and len(trial.nodes) == 3:
+            return None
+        return untested not in seen or len(seen) == 1
+
+    while trials := search.next_round():
+        whole += len(trials)
+        search.take([answer(trial) for trial in trials])
+    outcome = search.outcome()
+    assert (outcome.culprits, outcome.unconfirmed) == ((), ())
+    assert outcome.apart == (tuple(name for name, rack in nodes if rack == untested),)
+
+
+def test_two_neighbours_that_are_slow_with_every_other_rack_are_not_blamed() -> None:
+    """Their pair fails, and each fails with nodes of other racks: without a good neighbour it may be the way out."""
+    nodes = [("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b"), ("b3", "b")]
+    search = Stages(in_groups(nodes, RACK), homes=dict(nodes))
+    while trials := search.next_round():
+        search.take([not {"a1", "a2"} & set(trial.nodes) for trial in trials])
+    outcome = search.outcome()
+    assert outcome.culprits == ()
+    assert set(outcome.unconfirmed) == {"a1", "a2"}
