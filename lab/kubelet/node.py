@@ -39,7 +39,8 @@ def capacity(lab_node: Any, view: Json) -> Json:
         memory = platform.dimm["count"] * platform.dimm["capacity_mib"]
     gpus = sum(1 for gpu in view.get("gpus") or [] if gpu.get("present", True))
     found = {"cpu": str(threads), "memory": f"{memory * 1024}Ki", "pods": str(_MAX_PODS), "ephemeral-storage": "1800Gi"}
-    return {**found, "nvidia.com/gpu": str(gpus)} if view.get("gpus") is not None else found
+    resource = f"{view.get('vendor', 'nvidia')}.com/gpu"
+    return {**found, resource: str(gpus)} if view.get("gpus") is not None else found
 
 
 def default_labels(name: str) -> Json:

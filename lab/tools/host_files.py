@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.tools import host_pci
+from lab.tools import amd_files, host_pci
 
 _AER = {"correctable": "TOTAL_ERR_COR", "fatal": "TOTAL_ERR_FATAL", "nonfatal": "TOTAL_ERR_NONFATAL"}
 _PORT = ("link_downed", "link_error_recovery", "port_rcv_errors", "local_link_integrity_errors",
@@ -29,11 +29,16 @@ def write(root: Path, view: dict[str, Any]) -> None:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
+    if view.get("vendor") == "amd":
+        amd_files.write(root, view)
 
 
 def bump(root: Path, rises: dict[str, dict[str, int]], view: dict[str, Any]) -> None:
-    """Add what one load adds to the counters of adapters, memory and PCIe; those of GPUs are NVML's."""
+    """Add what one load adds to the counters of adapters, memory and PCIe, and of AMD's GPUs; others' are NVML's."""
     for where, counters in rises.items():
+        if view.get("vendor") == "amd" and where.startswith("gpu/"):
+            amd_files.bump(root, view["gpus"][int(where[4:])], counters)
+            continue
         for counter, by in counters.items():
             path = root / _place(where, counter, view)
             if path.is_file():
@@ -60,7 +65,8 @@ def _settings(view: dict[str, Any]) -> Iterator[tuple[str, str]]:
     modules = settings.get("modules", [])
     yield "proc/cmdline", "BOOT_IMAGE=/vmlinuz root=LABEL=root ro iommu=pt pci=realloc=off\n"
     yield "proc/modules", "".join(f"{name} 16384 0 - Live 0x0000000000000000\n" for name in modules)
-    yield "proc/driver/nvidia/version", f"NVRM version: NVIDIA UNIX x86_64 Kernel Module {_driver(view)}\n"
+    if view.get("vendor", "nvidia") == "nvidia":
+        yield "proc/driver/nvidia/version", f"NVRM version: NVIDIA UNIX x86_64 Kernel Module {_driver(view)}\n"
     yield "proc/sys/kernel/numa_balancing", f"{settings.get('numa_balancing', 0)}\n"
     yield (
         "proc/meminfo",

@@ -26,6 +26,7 @@ _MATRIX = re.compile(r"^\s*GPU0\s+", re.MULTILINE)
 _MODULES = {
     "dcgmi": "dcgmi",
     "nvidia-smi": "nvidia_smi",
+    "amd-smi": "amd_smi",
     "nvbandwidth": "nvbandwidth",
     "all_reduce_perf": "all_reduce_perf",
     "all_gather_perf": "all_reduce_perf",

@@ -83,6 +83,10 @@ class Platform:
     cooling: Mapping[str, Any] = field(repr=False)
     figures: Mapping[str, Any] = field(repr=False)
     bios_attributes: Mapping[str, Any] = field(repr=False)
+    vendor: str = "nvidia"
+    """Who made the GPUs: which driver runs there, and what its BMC calls them."""
+    software: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Versions that every image has here in place of its own: another vendor's driver and libraries."""
 
 
 _PLAIN = ("gpu", "nvswitch", "cpu", "dimm", "psu", "cooling", "figures", "bios_attributes")
@@ -128,6 +132,8 @@ def _platform(row: Mapping[str, Any]) -> Platform:
         account=AccountRules(**row["account"]),
         firmware={item.id: item for entry in row["firmware"] for item in _firmware(entry)},
         boot=_boot(row["boot"]),
+        vendor=row.get("vendor", "nvidia"),
+        software=row.get("software", {}),
         nics=tuple(row["nics"]),
         drives=tuple(row["drives"]),
     )

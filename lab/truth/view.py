@@ -17,12 +17,10 @@ from lab.truth.parts import Gpu, Parts
 
 SCHEMA = "lab.node-view/1"
 _FABRIC_COMPLETED = 3  # NVML GPU fabric state: registration completed
-_SETTINGS = {
-    "governor": "performance",
-    "numa_balancing": "0",
-    "clocksource": "tsc",
-    "swap_kib": 0,
-    "modules": ["nvidia", "nvidia_uvm", "nvidia_peermem", "ib_core", "mlx5_ib"],
+_SETTINGS = {"governor": "performance", "numa_balancing": "0", "clocksource": "tsc", "swap_kib": 0}
+_MODULES = {
+    "nvidia": ["nvidia", "nvidia_uvm", "nvidia_peermem", "ib_core", "mlx5_ib"],
+    "amd": ["amdgpu", "amdkcl", "ib_core", "mlx5_ib"],
 }
 _SIZES = [1 << power for power in range(20, 35)]
 
@@ -44,7 +42,8 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "system_uuid": node.system_uuid,
         "now": now.isoformat(),
         "speed": speed,
-        "image": _image(image),
+        "vendor": node.platform.vendor,
+        "image": _image(node, image),
         "gpus": [_gpu(node, gpu) for gpu in parts.gpus],
         "bandwidth": _bandwidth(node, parts),
         "clock": {"synchronised": True, "offset_seconds": 2.1e-05},
@@ -58,7 +57,7 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "kernel_log_under_load": [],
         # What each load on the GPUs adds to a counter: by place ("gpu/3", "nic/mlx5_0", "host") and counter.
         "rises_under_load": {},
-        "settings": dict(_SETTINGS),
+        "settings": {**_SETTINGS, "modules": list(_MODULES[node.platform.vendor])},
         # A capture does not say when its lines came. They come while the node is tested, so that they are judged.
         "kernel_log_captured": _captured_log(node),
         "lldp": [
@@ -71,10 +70,11 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
     }
 
 
-def _image(image: Image | None) -> dict[str, Any] | None:
+def _image(node: LabNode, image: Image | None) -> dict[str, Any] | None:
     if image is None:
         return None
-    return {name: getattr(image, name) for name in ("name", "kernel", "driver", "cuda", "dcgm", "nccl", "os_image")}
+    names = ("name", "kernel", "driver", "cuda", "dcgm", "nccl", "os_image")
+    return {**{name: getattr(image, name) for name in names}, **node.platform.software}
 
 
 def _gpu(node: LabNode, gpu: Gpu) -> dict[str, Any]:
@@ -83,6 +83,7 @@ def _gpu(node: LabNode, gpu: Gpu) -> dict[str, Any]:
     number = gpu.index + 1
     return {
         "index": gpu.index,
+        "vendor": node.platform.vendor,
         "present": gpu.present,
         "name": gpu.model,
         "uuid": gpu.uuid,
@@ -91,7 +92,7 @@ def _gpu(node: LabNode, gpu: Gpu) -> dict[str, Any]:
         "pci_device_id": gpu.pci_device_id,
         "memory_total_mib": gpu.memory_mib,
         "vbios": node.firmware.version(row["firmware"].format(number=number)),
-        "inforom": node.firmware.version(row["inforom"].format(number=number)),
+        "inforom": node.firmware.version(row["inforom"].format(number=number)) if "inforom" in row else "",
         "persistence_mode": True,
         "mig": False,
         "temperature_celsius": round(figures["temperature_celsius"] + 6 * seeded.fraction(*key, "temperature") - 3),
@@ -221,17 +222,21 @@ def _kernel_log(node: LabNode, image: Image | None) -> list[str]:
     words = {
         "kernel": image.kernel,
         "image": image.name,
-        "driver": image.driver,
+        "driver": node.platform.software.get("driver", image.driver),
         "manufacturer": node.platform.manufacturer,
         "model": node.platform.model,
         "bios": node.firmware.version(bios),
     }
-    return [line.format(**words) for line in data.load("kernel_log.yaml")["boot"]]
+    texts = data.load("kernel_log.yaml")
+    return [line.format(**words) for line in (*texts["boot"], *texts["driver"][node.platform.vendor])]
 
 
 def xid_line(gpu: Mapping[str, Any], code: int, at: float) -> str:
-    """The driver's kernel log line for an Xid of this GPU; `at` is seconds since boot."""
+    """The driver's kernel log line for an Xid of this GPU, or what AMD's says; `at` is seconds since boot."""
     texts = data.load("kernel_log.yaml")
+    if gpu.get("vendor") == "amd":
+        text = texts["amd_texts"].get(code, texts["amd_text_otherwise"])
+        return str(texts["amd"]).format(at=at, bus=gpu["pci_bus_id"][4:].lower(), text=text)
     bus = gpu["pci_bus_id"][4:].lower().rpartition(".")[0]
     text = texts["xid_texts"].get(code, texts["xid_text_otherwise"])
     return str(texts["xid"]).format(at=at, bus=bus, code=code, text=text)

@@ -4,7 +4,7 @@ Runs beside the tests as a process of its own, because a call into the driver ca
 on standard input is answered with one JSON document on standard output; between the lines the load is sampled every
 second, so that temperature, power, clock and link generation *under load* are known; each answer holds the trace since
 the one before. What cannot be read is null, never zero.
-Run it with ``python -m nodeworthy_probe.counter_watch DEVICE ...``, the fabric adapters to look at.
+Run it with ``python -m nodeworthy_probe.counter_watch VENDOR DEVICE ...``, the fabric adapters to look at.
 
 Sources: NVML API reference (field values, violation status, margin temperature); NVSentinel, runbook gpu-thermal-margin
 (hardware slows a GPU down once its margin is below its slowdown T.Limit); Linux ABI documents
@@ -21,9 +21,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pynvml as nvml  # the module of the package nvidia-ml-py
+
+from .amdgpu_sysfs import AmdGpus, Counters
+from .plan import AMD, NVIDIA
 
 SCHEMA = "nodeworthy.counters/1"
 ROOT = "NODEWORTHY_HOST_ROOT"
@@ -48,15 +51,40 @@ _PORT_ERRORS = (
 )
 _RETRANSMITS = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err")
 
-Counters = dict[str, float | None]
+
+class Gpus(Protocol):
+    """How one vendor's GPUs are looked at: what they count, and what they show now, by their number."""
+
+    def counters(self) -> dict[str, Counters]:
+        """Return every GPU's counters."""
+
+    def sampled(self) -> dict[str, Counters]:
+        """Return temperature and thermal margin (C), power (W), clock (MHz) and PCIe generation of every GPU."""
 
 
-def main(devices: Sequence[str]) -> int:
+class NvmlGpus:
+    """NVIDIA's GPUs, through NVML."""
+
+    def counters(self) -> dict[str, Counters]:
+        """Return every GPU's counters."""
+        return _of_gpus(_COUNTERS)
+
+    def sampled(self) -> dict[str, Counters]:
+        """Return what every GPU shows now."""
+        return _of_gpus(_SAMPLED)
+
+
+_VENDORS: Mapping[str, Callable[[Path], Gpus]] = {NVIDIA: lambda _root: NvmlGpus(), AMD: AmdGpus}
+
+
+def main(arguments: Sequence[str]) -> int:
     """Answer every line until standard input ends."""
-    root, peaks, trace = Path(os.environ.get(ROOT) or "/"), Peaks(), Trace()
+    vendor, *devices = arguments
+    root = Path(os.environ.get(ROOT) or "/")
+    gpus, peaks, trace = _VENDORS[vendor](root), Peaks(), Trace()
 
     def sample() -> None:
-        seen = _of_gpus(_SAMPLED)
+        seen = gpus.sampled()
         peaks.see(seen)
         trace.see(seen)
 
@@ -73,7 +101,7 @@ def main(devices: Sequence[str]) -> int:
         *lines, buffer = buffer.split(b"\n")
         for _ in lines:
             sample()
-            answer = {**_look(root, devices, peaks), "trace": trace.told()}
+            answer = {**_look(root, devices, gpus, peaks), "trace": trace.told()}
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 
@@ -121,12 +149,12 @@ class Trace:
         }
 
 
-def _look(root: Path, devices: Sequence[str], peaks: Peaks) -> dict[str, Any]:
+def _look(root: Path, devices: Sequence[str], gpus: Gpus, peaks: Peaks) -> dict[str, Any]:
     aer = _aer_by_device(root)
     return {
         "schema": SCHEMA,
         "at_seconds": time.monotonic(),
-        "gpus": _of_gpus(_COUNTERS),
+        "gpus": gpus.counters(),
         "peaks": peaks.of_gpu,
         "host": _host(root, aer),
         "aer": aer,

@@ -46,7 +46,7 @@ class Watch:
         if not tests:
             return watch
         devices = [name for test in tests for name in devices_of(test.arguments)]
-        command = [sys.executable, "-m", "nodeworthy_probe.counter_watch", *devices]
+        command = [sys.executable, "-m", "nodeworthy_probe.counter_watch", plan.vendor, *devices]
         try:
             watch._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -17,6 +17,7 @@ from typing import Any
 from .group import Group, group_of
 
 SCHEMA = "nodeworthy.plan/1"
+NVIDIA, AMD = "nvidia", "amd"
 _NONCE = re.compile(r"[0-9a-f]{64}")
 _RETRIED = ("crashed", "timed-out", "unparsable")
 _TEST_NAME = re.compile(r"[a-z0-9_]+(?:\.[a-z0-9_]+)*")
@@ -76,6 +77,8 @@ class Plan:
     group: Group | None = None
     within_seconds: float | None = None
     """How long all tests may take together; second tries that would not fit are left out."""
+    vendor: str = NVIDIA
+    """Who made the GPUs: which driver's counters and log lines are read."""
 
 
 def read_plan(text: str | None) -> Plan:
@@ -105,7 +108,15 @@ def read_plan(text: str | None) -> Plan:
         sha256=hashlib.sha256(text.encode("utf-8")).hexdigest(),
         group=_group(document),
         within_seconds=float(_field(document, "within_seconds", int)) if "within_seconds" in document else None,
+        vendor=_vendor(expect),
     )
+
+
+def _vendor(expect: Mapping[str, Any]) -> str:
+    vendor = expect.get("vendor", NVIDIA)
+    if vendor not in (NVIDIA, AMD):
+        raise PlanRefused(f"The plan expects GPUs of {vendor!r}; this probe knows {NVIDIA} and {AMD}.")
+    return str(vendor)
 
 
 def _group(document: Mapping[str, Any]) -> Group | None:

@@ -23,6 +23,8 @@ from .kernel_source import KernelLog
 from .plan import Plan, TestSpec
 from .process import ToolRun, run_tool
 from .readings import (
+    amd_identity,
+    amd_topology,
     attestation,
     bandwidth,
     cabling,
@@ -47,6 +49,8 @@ from .repeats import carried_out
 
 _INTERPRETERS: dict[str, Interpreter] = {
     "nvml": gpu_identity.read,
+    "amdsmi": amd_identity.read,
+    "amd-smi": amd_topology.read,
     "dcgmi": gpu_diag.read,
     "nvbandwidth": bandwidth.read,
     "all_reduce_perf": collective.read,
@@ -57,6 +61,7 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "chronyc": host.read_clock,
     "stress-ng": host.read_stress,
     "gpu_burn": host.read_burn,
+    "host-state": settings.read,
     "ibstat": ports.read,
     "nvidia-smi": topology.read,
     "gpu_stream": memory_stream.read_gpus,
@@ -64,8 +69,10 @@ _INTERPRETERS: dict[str, Interpreter] = {
 }
 _WIRE = ("ib_write_bw", "ib_write_lat")
 """Tools that need a partner: the other node in a pair, the loopback on one node."""
+_MODULES = {"nvml": "nvml_snapshot", "amdsmi": "amd_snapshot", "host-state": "host_state"}
+"""Tools that are programs of our own, each a process, so that what hangs in a driver can be ended."""
+_IDENTITY = ("nvml", "amdsmi")
 KERNEL_LOG = "kernel-log"
-HOST_STATE = "host-state"
 SERVE = "serve"
 """What a member of a group does that does not lead it: run what the leader asks for. It measures nothing itself."""
 _AROUND = (KERNEL_LOG, counters.TOOL)
@@ -142,7 +149,7 @@ class Suite:
                     self.stopping,
                     self._budget.allows,
                 )
-        if spec.tool == "nvml":
+        if spec.tool in _IDENTITY:
             self._gpu_by_pci.update(gpu_identity.gpu_by_pci(outcome.reading))
         self.ended(outcome)
         return outcome
@@ -182,10 +189,8 @@ class Suite:
 
 def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpreter | None]:
     spec = context.test
-    if spec.tool == "nvml":
-        return (sys.executable, "-m", "nodeworthy_probe.nvml_snapshot"), gpu_identity.read
-    if spec.tool == HOST_STATE:
-        return (sys.executable, "-m", "nodeworthy_probe.host_state"), settings.read
+    if spec.tool in _MODULES:
+        return (sys.executable, "-m", f"nodeworthy_probe.{_MODULES[spec.tool]}"), _INTERPRETERS[spec.tool]
     with_files = _with_files(context)
     if with_files is not None:
         command, read = with_files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.redfish import errors
 from lab.redfish.documents import OK, ROOT, collection, link, resource
-from lab.redfish.resources.hardware import pcie_devices
+from lab.redfish.resources.hardware import manufacturer, pcie_devices
 from lab.redfish.resources.service import chassis_ids
 from lab.redfish.routes import Answer, Context, Document, get, post
 
@@ -31,7 +31,7 @@ def chassis(context: Context, chassis: str) -> Document:
         "Chassis.v1_25_0",
         chassis,
         ChassisType="Module",
-        Manufacturer="NVIDIA",
+        Manufacturer=manufacturer(context),
         Model=gpu.redfish_model,
         PartNumber=context.platform.gpu["part_number"],
         SerialNumber=gpu.serial,

@@ -12,8 +12,8 @@ FABRIC = "HGX_NVLinkFabric_0"
 
 @get("Fabrics")
 def fabrics(context: Context) -> Document:
-    """The one fabric."""
-    return collection("Fabrics", "Fabric", [FABRIC])
+    """The one fabric; without switches there is none."""
+    return collection("Fabrics", "Fabric", [FABRIC] if context.parts.switches else [])
 
 
 @get("Fabrics/{fabric}")
@@ -59,7 +59,7 @@ def switch(context: Context, fabric: str, switch: str) -> Document:
 
 
 def _require(context: Context, fabric: str) -> None:
-    if fabric != FABRIC:
+    if fabric != FABRIC or not context.parts.switches:
         raise errors.not_found(ROOT + context.path)
 
 

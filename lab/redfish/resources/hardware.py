@@ -114,6 +114,11 @@ def drive(context: Context, system: str, storage: str, drive: str) -> Document:
     )
 
 
+def manufacturer(context: Context) -> str:
+    """Who made the GPUs, as the BMC calls them."""
+    return str(context.platform.gpu.get("manufacturer", "NVIDIA"))
+
+
 def pcie_paths(context: Context) -> list[str]:
     """Paths of all PCIe devices of the server: GPUs, adapters and drives that are seen."""
     base = f"Chassis/{context.platform.host_chassis}/PCIeDevices/"
@@ -127,7 +132,7 @@ def pcie_devices(context: Context) -> dict[str, Document]:
     for gpu in parts.gpus:
         if gpu.present:
             found[f"GPU{gpu.index + 1}"] = {
-                "Manufacturer": "NVIDIA",
+                "Manufacturer": manufacturer(context),
                 "Model": gpu.redfish_model,
                 "SerialNumber": gpu.serial,
                 "PartNumber": gpu_row["part_number"],

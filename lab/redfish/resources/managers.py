@@ -26,7 +26,9 @@ def manager(context: Context, manager: str) -> Document:
         raise errors.not_found(ROOT + path)
     version = {}
     if manager == platform.baseboard_manager:
-        version = {"FirmwareVersion": context.node.firmware.version("HGX_FW_BMC_0")}
+        version = {
+            "FirmwareVersion": context.node.firmware.version(platform.gpu.get("baseboard_firmware", "HGX_FW_BMC_0"))
+        }
     kind = "BMC" if version else "Service"
     return resource(path, "Manager.v1_19_1", manager, ManagerType=kind, Status=OK, **version)
 

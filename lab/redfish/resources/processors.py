@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.redfish import errors
 from lab.redfish.documents import OK, ROOT, collection, link, resource
-from lab.redfish.resources.hardware import dimm_ids, dimm_row
+from lab.redfish.resources.hardware import dimm_ids, dimm_row, manufacturer
 from lab.redfish.routes import Context, Document, get
 from lab.truth.parts import Gpu
 
@@ -75,7 +75,7 @@ def _gpu_document(context: Context, gpu: Gpu) -> Document:
         "Processor.v1_20_0",
         f"GPU {number}",
         ProcessorType="GPU",
-        Manufacturer="NVIDIA",
+        Manufacturer=manufacturer(context),
         Model=gpu.redfish_model,
         PartNumber=row["part_number"],
         SerialNumber=gpu.serial,
@@ -91,8 +91,13 @@ def _gpu_document(context: Context, gpu: Gpu) -> Document:
         EnvironmentMetrics=link(f"{path}/EnvironmentMetrics"),
         Ports=link(f"{path}/Ports"),
         Links={"Chassis": link(f"Chassis/{chassis}"), "Memory": [link(_memory_path(path))]},
-        Oem={"Nvidia": {"MIGModeEnabled": False, "CCModeEnabled": False, "TotalNumberNVLinks": row["nvlinks"]}},
+        **_oem(context, {"MIGModeEnabled": False, "CCModeEnabled": False, "TotalNumberNVLinks": row["nvlinks"]}),
     )
+
+
+def _oem(context: Context, own: Document) -> Document:
+    """NVIDIA's own part of a document, where its controller writes it."""
+    return {"Oem": {"Nvidia": own}} if context.platform.vendor == "nvidia" else {}
 
 
 def _memory_path(path: str) -> str:
@@ -113,7 +118,7 @@ def processor_metrics(context: Context, system: str, processor: str) -> Document
         PCIeErrors={"ReplayCount": seen["pcie_replay"], "FatalErrorCount": 0, "NonFatalErrorCount": 0},
         HardwareViolationThrottleDuration="PT0S",
         ThermalLimitThrottleDuration="PT41S" if seen["throttle_reasons"] else "PT0S",
-        Oem={"Nvidia": {"SRAMECCErrorThresholdExceeded": False, "NVLinkDataTxBandwidthGbps": 0.0}},
+        **_oem(context, {"SRAMECCErrorThresholdExceeded": False, "NVLinkDataTxBandwidthGbps": 0.0}),
     )
 
 
@@ -209,8 +214,9 @@ def memory_metrics(context: Context, system: str, module: str) -> Document:
             "CorrectableECCErrorCount": seen["ecc_corrected"],
             "UncorrectableECCErrorCount": seen["ecc_uncorrected"],
         },
-        Oem={
-            "Nvidia": {
+        **_oem(
+            context,
+            {
                 "RowRemapping": {
                     "CorrectableRowRemappingCount": remap["correctable"],
                     "UncorrectableRowRemappingCount": remap["uncorrectable"],
@@ -218,6 +224,6 @@ def memory_metrics(context: Context, system: str, module: str) -> Document:
                 },
                 "RowRemappingPending": remap["pending"],
                 "RowRemappingFailed": remap["failure"],
-            }
-        },
+            },
+        ),
     )

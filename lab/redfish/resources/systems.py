@@ -9,7 +9,7 @@ from typing import Any
 from lab.redfish import errors
 from lab.redfish.bmc import quirk_row
 from lab.redfish.documents import OK, ROOT, link, links, resource
-from lab.redfish.resources.hardware import pcie_paths
+from lab.redfish.resources.hardware import manufacturer, pcie_paths
 from lab.redfish.routes import Answer, Context, Document, get, patch, post
 from lab.truth.machine import BootOverride
 
@@ -123,14 +123,15 @@ def _actions(context: Context) -> Document:
 
 def _baseboard(context: Context) -> Document:
     path, parts = context.path, context.parts
+    name = context.platform.baseboard_system.partition("_")[0]
     document = resource(
         path,
         "ComputerSystem.v1_22_0",
-        "HGX Baseboard",
+        f"{name} Baseboard",
         SystemType="Physical",
-        Manufacturer="NVIDIA",
-        Model=f"HGX {context.platform.gpu['redfish_model'].split()[0]} 8-GPU",
-        SerialNumber=f"HGX{context.parts.switches[0].serial[:10]}",
+        Manufacturer=manufacturer(context),
+        Model=f"{name} {context.platform.gpu['redfish_model'].split()[0]} 8-GPU",
+        SerialNumber=f"{name}{(parts.switches[0].serial if parts.switches else parts.gpus[0].serial)[:10]}",
         Status=OK,
         PowerState=context.node.machine.power,
         ProcessorSummary={"Count": sum(gpu.present for gpu in parts.gpus), "Status": OK},

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from nodeworthy.ports import ClusterNode, Taint
+from nodeworthy.ports.pods import GPU_RESOURCES
 
 OURS = "nodeworthy.dev/"
 """The prefix of taints and annotations that are ours to add and to remove."""
@@ -22,7 +23,6 @@ _TROUBLES = (
     "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable", "ReadonlyFilesystem", "KernelDeadlock",
 )  # fmt: skip
 """Conditions of the kubelet, of network plugins and of node-problem-detector; what others add is theirs to act on."""
-_GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 _CAPITAL = re.compile(r"(?<!^)([A-Z])")
 
 Json = Mapping[str, Any]
@@ -80,7 +80,7 @@ def cluster_node(document: Json) -> ClusterNode:
 
 
 def _gpus(allocatable: Json) -> int | None:
-    offered = [str(allocatable[name]) for name in _GPU_RESOURCES if name in allocatable]
+    offered = [str(allocatable[name]) for name in GPU_RESOURCES if name in allocatable]
     return sum(int(count) for count in offered) if offered and all(count.isdigit() for count in offered) else None
 
 

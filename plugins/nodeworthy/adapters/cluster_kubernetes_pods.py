@@ -15,7 +15,7 @@ from typing import Any
 from nodeworthy.adapters.cluster_kubernetes import Door
 from nodeworthy.errors import Refused
 from nodeworthy.ports import GroupMember, PodState
-from nodeworthy.ports.pods import TOLERATED
+from nodeworthy.ports.pods import TOLERATED, gpu_limits
 
 GROUP_LABEL = "nodeworthy.dev/group"
 KEY_VARIABLE = "NODEWORTHY_GROUP_KEY"
@@ -78,7 +78,7 @@ def pod_manifest(group: str, member: GroupMember, key: str, image: str) -> dict[
         "name": PROBE,
         "image": image,
         "env": [{"name": name, "value": value} for name, value in variables.items()],
-        "resources": {"limits": {"nvidia.com/gpu": str(member.gpus)}},
+        "resources": {"limits": gpu_limits(member.gpus, member.plan)},
         "securityContext": {"privileged": True},
         "volumeMounts": [mount],
     }

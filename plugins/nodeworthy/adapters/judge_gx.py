@@ -24,6 +24,7 @@ from nodeworthy.ports import JudgingBatch, Library
 from nodeworthy.qualification.baselines import Baseline
 from nodeworthy.qualification.decision import Case, decide
 from nodeworthy.qualification.frame import COLUMNS, Context, Row, read_contexts
+from nodeworthy.qualification.sku import Vendor
 from nodeworthy.qualification.suites import Suite
 from nodeworthy.qualification.validation import part_name, validation_document
 
@@ -44,6 +45,10 @@ class Validation:
     engine: str
 
 
+_Asked = dict[tuple[frozenset[str], Vendor], Suite]
+"""Suites by what was left out and whose tools were used."""
+
+
 class JudgeGx:
     """Implements `ports.Judge` with suites and baselines from the library of files."""
 
@@ -59,9 +64,12 @@ class JudgeGx:
 
     def _judge(self, batch: JudgingBatch, suite: Suite) -> tuple[tuple[Judgement, ...], Mapping[str, Any]]:
         baselines = {sku.name: self._library.baselines(sku.name) for sku in batch.skus.values()}
-        asked: dict[frozenset[str], Suite] = {}
+        asked: _Asked = {}
         read = list(
-            read_contexts(_context(stored, _asked(stored, suite, asked), batch, baselines) for stored in batch.results)
+            read_contexts(
+                _context(stored, _asked(stored, suite, batch.skus[stored.node].vendor, asked), batch, baselines)
+                for stored in batch.results
+            )
         )
         rows = tuple(row for _, _, of_node in read for row in of_node)
         if not rows:
@@ -110,10 +118,12 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _asked(stored: StoredResult, suite: Suite, known: dict[frozenset[str], Suite]) -> Suite:
+def _asked(stored: StoredResult, suite: Suite, vendor: Vendor, known: _Asked) -> Suite:
     """Return the suite as this result's plan asked for it; results that asked for the same get the same object."""
     off = frozenset(row["test"] for row in stored.switched_off)
-    return known.setdefault(off, suite.without(off) if off else suite)
+    if (off, vendor) not in known:
+        known[off, vendor] = suite.on(vendor).without(off)
+    return known[off, vendor]
 
 
 def _context(

@@ -13,7 +13,16 @@ from nodeworthy.evidence.inventory import ComponentKind
 from nodeworthy.qualification.fault_model import FaultModel
 from nodeworthy.qualification.learning import LearningRule
 from nodeworthy.qualification.references import CombinedRule
-from nodeworthy.qualification.sku import BmcProfile, Environment, FirmwareEntry, FirmwareSet, PartRule, Sku
+from nodeworthy.qualification.sku import (
+    BmcProfile,
+    Environment,
+    FirmwareEntry,
+    FirmwareSet,
+    PartRule,
+    Sku,
+    Vendor,
+    Waiver,
+)
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 
@@ -44,6 +53,8 @@ def sku(document: Document) -> Sku:
         transports=MappingProxyType(dict(document.get("transports", {}))),
         secure_boot=document.get("security", {}).get("secure_boot", False),
         environment=Environment(**{name: row["count"] for name, row in document.get("environment", {}).items()}),
+        vendor=Vendor(document.get("vendor", Vendor.NVIDIA)),
+        waives=tuple(Waiver(row["test"], row["why"]) for row in document.get("waives", ())),
     )
 
 

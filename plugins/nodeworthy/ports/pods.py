@@ -12,6 +12,15 @@ TEST_NAMESPACE = "nodeworthy-tests"
 TOLERATED = ("nodeworthy.dev/unqualified", "nodeworthy.dev/standby", "node.kubernetes.io/unschedulable")
 """The NoSchedule taints of nodes that are tested: our two, and the cordon's."""
 
+_GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
+"""Under which name each vendor's device plugin offers GPUs."""
+GPU_RESOURCES = tuple(_GPU_RESOURCES.values())
+
+
+def gpu_limits(gpus: int, plan: Mapping[str, Any]) -> dict[str, str]:
+    """Return how many GPUs the pod of a plan asks Kubernetes for, by the name of their vendor's resource."""
+    return {_GPU_RESOURCES[plan.get("expect", {}).get("vendor", "nvidia")]: str(gpus)}
+
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:

@@ -232,7 +232,7 @@ class Wave:
         library = self.work.library
         sku: Sku = library.sku(node.sku)
         off = [row["test"] for row in stored.switched_off]
-        asked = library.suite(stored.suite).without(off)
+        asked = library.suite(stored.suite).on(sku.vendor).without(off)
         history = self._histories.get(stored.bundle.sha256)
         return Basis(asked, sku, self._limits[sku.name], sku.firmware_set, node.serial, history)
 

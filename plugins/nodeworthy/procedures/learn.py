@@ -101,9 +101,10 @@ def past_of(sku: str, work: Work, book: BaselineBook) -> tuple[Past, ...]:
 
 
 def _past(stored: StoredResult, node: FleetNode, work: Work) -> Past:
-    """Return a result with the suite that its plan asked for, without what the pool had switched off."""
-    asked = work.library.suite(stored.suite).without([row["test"] for row in stored.switched_off])
-    return Past(stored, asked, work.library.sku(node.sku), node.serial)
+    """Return a result with the suite that its plan asked for, without what was left out of it."""
+    sku = work.library.sku(node.sku)
+    asked = work.library.suite(stored.suite).on(sku.vendor).without([row["test"] for row in stored.switched_off])
+    return Past(stored, asked, sku, node.serial)
 
 
 def said(lesson: Lesson) -> str:

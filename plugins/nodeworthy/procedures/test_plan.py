@@ -86,8 +86,8 @@ def test_plan(lease: Lease, node: FleetNode, work: Work, wanted: Wanted) -> dict
         nonce, number = work.ledger.nonce(lease, scope.value), 1
     else:
         nonce, number = work.ledger.renew_nonce(lease, scope.value), int(newest.key.rsplit("/", 1)[1]) + 1
-    asked = work.library.suite(suite)
-    off = switched_off(work.library.policy(node.pool), asked, work.clock.now())
+    asked = work.library.suite(suite).on(case.sku.vendor)
+    off = switched_off(work.library.policy(node.pool), asked, work.clock.now(), case.sku)
     plan = plan_document(
         with_old_xids(asked, work.library.old_xids(node.pool)),
         case.sku,

@@ -243,7 +243,8 @@ class Trial:
         if seen is None or not seen.ready:
             raise Refused(f"{node} has no Ready Node, so nobody can be tested with it: look at its kubelet.")
         suite = self.court.suite if node == self.nodes[0] else self.court.each or replace(self.court.suite, tests=())
-        off = switched_off(work.library.policy(case.node.pool), suite, work.clock.now())
+        suite = suite.on(case.sku.vendor)
+        off = switched_off(work.library.policy(case.node.pool), suite, work.clock.now(), case.sku)
         plan = plan_document(
             with_old_xids(suite, work.library.old_xids(case.node.pool)),
             case.sku,

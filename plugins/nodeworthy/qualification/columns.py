@@ -109,7 +109,7 @@ def _columns(context: Context, simulated: bool) -> list[Column]:
     scope: Scope = context.stored.scope
     return [
         _column(context, test, spec, simulated)
-        for test in context.suite.for_scope(scope, context.sku.declares)
+        for test in context.suite.for_scope(scope, context.sku)
         for spec in test.metrics
         if spec.judged
     ]

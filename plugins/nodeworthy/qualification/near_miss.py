@@ -28,7 +28,7 @@ Limits = Mapping[str, Sequence[Mapping[str, Any]]]
 def told_limits(suite: Suite, sku: Sku, scope: Scope, baselines: Sequence[Baseline]) -> Limits:
     """Return the limits that each test's plan holds; tests that are neither repeated nor tried again have none."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for test in suite.for_scope(scope, sku.declares):
+    for test in suite.for_scope(scope, sku):
         if test.near_miss_percent is not None or test.repeats > 1:
             rows = [row for spec in test.metrics for row in _rows(test, spec, sku, baselines)]
             if rows:

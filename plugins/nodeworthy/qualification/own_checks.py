@@ -2,19 +2,20 @@
 
 A check becomes a test of the suites that it names, and its limits become baselines, so that it is planned, logged,
 judged and kept like every other test. `SwitchedOff` is the opposite: a test that a pool's policy leaves out until a
-date, by name and with a reason, which stands in plan, log and verdict.
+date, or that a SKU does without, by name and with a reason, which stands in plan, log and verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.qualification.baselines import Baseline, baseline_from_document
+from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suites import MetricSpec, Per, Suite, TestSpec
 
 TOOL = "own-check"
@@ -101,26 +102,36 @@ def with_checks(suite: Suite, checks: Iterable[OwnCheck]) -> Suite:
 
 @dataclass(frozen=True, slots=True)
 class SwitchedOff:
-    """One test that a pool leaves out: why, on whose word, and until when."""
+    """One test that is left out: why, on whose word (a pool's policy or a SKU), and until when; a SKU's has no end."""
 
     test: str
     why: str
     who: str
-    until: datetime
+    until: datetime | None = None
 
     def document(self) -> dict[str, str]:
         """Return it as it stands in plan and verdict."""
-        return {**{key: str(value) for key, value in asdict(self).items()}, "until": self.until.isoformat()}
+        own = {"test": self.test, "why": self.why, "who": self.who}
+        return own if self.until is None else {**own, "until": self.until.isoformat()}
 
 
-def switched_off(policy: Mapping[str, Any], suite: Suite, now: datetime) -> tuple[SwitchedOff, ...]:
-    """Return the tests of a suite that a pool's policy leaves out at `now`; an expired entry switches nothing off."""
-    names = {test.test for test in suite.tests}
+def switched_off(policy: Mapping[str, Any], suite: Suite, now: datetime, sku: Sku) -> tuple[SwitchedOff, ...]:
+    """Return the tests of a suite that a pool's policy leaves out at `now`, then those that the SKU does without.
+
+    An expired entry of a policy switches nothing off.
+    """
+    names = {test.test for test in suite.on(sku.vendor).tests}
     entries = (SwitchedOff(**row) for row in policy.get("checks_off", ()))
-    return tuple(entry for entry in entries if entry.test in names and now < entry.until)
+    off = [entry for entry in entries if entry.test in names and entry.until is not None and now < entry.until]
+    twice = {entry.test for entry in off}
+    waived = (SwitchedOff(one.test, one.why, f"SKU {sku.name}") for one in sku.waives)
+    return (*off, *(entry for entry in waived if entry.test in names - twice))
 
 
 def said_off(rows: Iterable[Mapping[str, str]]) -> str:
-    """Return the words about switched-off tests for a sentence; empty where there are none."""
-    words = [f"{row['test']} until {row['until'][:16]} ({row['why']}, {row['who']})" for row in rows]
-    return f" Switched off: {', '.join(words)}." if words else ""
+    """Return the words about tests that were left out for a sentence; empty where there are none."""
+    found = list(rows)
+    words = [f"{row['test']} until {row['until'][:16]} ({row['why']}, {row['who']})" for row in found if "until" in row]
+    waived = [row["test"] for row in found if "until" not in row]
+    said = f" Switched off: {', '.join(words)}." if words else ""
+    return said + (f" Its SKU does without {', '.join(waived)}." if waived else "")

@@ -15,7 +15,7 @@ from nodeworthy.evidence.findings import OldXids
 from nodeworthy.evidence.verdicts import Scope
 from nodeworthy.qualification.near_miss import Limits
 from nodeworthy.qualification.own_checks import SwitchedOff
-from nodeworthy.qualification.sku import Sku
+from nodeworthy.qualification.sku import Sku, Vendor
 from nodeworthy.qualification.suites import LONGEST_SEGMENT, Suite, TestSpec, of_one_node
 
 PLAN_SCHEMA = "nodeworthy.plan/1"
@@ -55,7 +55,7 @@ def plan_document(
     """
     tests = [
         _test(test, sku, (limits or {}).get(test.test, ()))
-        for test in suite.without([one.test for one in off]).for_scope(scope, sku.declares)
+        for test in suite.without([one.test for one in off]).for_scope(scope, sku)
     ]
     return {
         "schema": PLAN_SCHEMA,
@@ -64,7 +64,7 @@ def plan_document(
         "sku": sku.name,
         **({"switched_off": [one.document() for one in off]} if off else {}),
         **({"segment": {"number": segment, "of": suite.segments}} if suite.segments > 1 else {}),
-        "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu},
+        "expect": {"gpus": sku.gpus, "nvlinks_per_gpu": sku.nvlinks_per_gpu, **_vendor(sku)},
         **_bound(suite, tests),
         "tests": tests,
     }
@@ -76,6 +76,10 @@ def _bound(suite: Suite, tests: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         return {}
     once = sum(test["timeout_seconds"] * test.get("repeats", 1) for test in tests)
     return {"within_seconds": max(once, int(LONGEST_SEGMENT.total_seconds()))}
+
+
+def _vendor(sku: Sku) -> dict[str, str]:
+    return {} if sku.vendor is Vendor.NVIDIA else {"vendor": sku.vendor.value}
 
 
 def _test(test: TestSpec, sku: Sku, limits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

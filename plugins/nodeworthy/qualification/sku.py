@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 
 from nodeworthy.evidence.inventory import ComponentKind
 
@@ -34,6 +35,21 @@ class BmcProfile:
     read_timeout: timedelta = timedelta(seconds=60)
     update_deadline: timedelta = timedelta(minutes=60)
     boot_deadline: timedelta = timedelta(minutes=45)
+
+
+class Vendor(StrEnum):
+    """Who made a node's GPUs: whose tools read and load them, and under which name Kubernetes counts them."""
+
+    NVIDIA = "nvidia"
+    AMD = "amd"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A test that this SKU does without, by name, and why."""
+
+    test: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +78,8 @@ class Sku:
     """What not every SKU can do (`fp64`, `tf32`, `fp8`, `fp4`) or has installed (`eud`)."""
     transports: Mapping[str, str] = field(default_factory=dict)
     """What proves a collective here where a suite demands another: a SKU without NVLS is tested over P2P."""
+    vendor: Vendor = Vendor.NVIDIA
+    waives: tuple[Waiver, ...] = ()
     environment: Environment = field(default_factory=Environment)
     secure_boot: bool = False
     """Whether the BMC must show that Secure Boot was on at the last start."""

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.verdicts import Scope, Verdict
 from nodeworthy.qualification.documents import figure, optional_figure, refuse_unknown_keys, rows, text
+from nodeworthy.qualification.sku import Vendor
 from nodeworthy.qualification.suites import BY_BASELINE, LONGEST_SEGMENT, MetricSpec, Per, Suite, TestSpec
 
 Words = TypeVar("Words", bound=StrEnum)
@@ -26,7 +27,10 @@ _KEYS = (
 )  # fmt: skip
 _TEST_KEYS = (
     "test", "tool", "arguments", "timeout_seconds", "parameters", "environment", "transport", "metrics", "scopes",
-    "usual_seconds", "repeats", "retry", "near_miss_percent", "image", "needs", "only_with",
+    "usual_seconds", "repeats", "retry", "near_miss_percent", "image", "needs", "only_with", "only_for", "by_vendor",
+)  # fmt: skip
+_VARIANT_KEYS = (
+    "tool", "arguments", "parameters", "environment", "timeout_seconds", "usual_seconds", "needs", "lacks", "metrics",
 )  # fmt: skip
 _METRIC_KEYS = (
     "metric", "per", "unit", "statistic", "judged", "parameters", "derived_from", "explained_by", "headline", "action",
@@ -160,7 +164,29 @@ def _test(row: Mapping[str, Any], where: str) -> TestSpec:
         image=str(row.get("image", "")),
         needs=tuple(row.get("needs", ())),
         only_with=_only_with(row, here),
+        only_for=tuple(_word(Vendor, word, here) for word in row.get("only_for", ())),
+        by_vendor={_word(Vendor, word, here): _variant(row, own, here) for word, own in _variants(row).items()},
     )
+
+
+def _variants(row: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    found: Mapping[str, Mapping[str, Any]] = row.get("by_vendor", {})
+    return found
+
+
+def _variant(row: Mapping[str, Any], own: Mapping[str, Any], where: str) -> TestSpec:
+    """Return the test as another vendor's nodes do it. Permanent when it lacks a metric that the test has not."""
+    refuse_unknown_keys(own, _VARIANT_KEYS, f"{where}, by_vendor")
+    names = {spec["metric"] for spec in row.get("metrics", ())}
+    lacks = set(own.get("lacks", ()))
+    if strange := sorted(lacks - names):
+        raise Permanent(f"{where}, by_vendor: it lacks {', '.join(strange)}, which the test never had: correct it.")
+    kept = [spec for spec in row.get("metrics", ()) if spec["metric"] not in lacks]
+    common = {key: value for key, value in row.items() if key not in ("by_vendor", "only_for")}
+    changed = {key: value for key, value in own.items() if key != "lacks"}
+    if "tool" in own:
+        common.pop("arguments", None)
+    return _test({**common, **changed, "metrics": [*kept, *own.get("metrics", ())]}, where)
 
 
 def _only_with(row: Mapping[str, Any], where: str) -> str:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from nodeworthy.evidence.verdicts import Scope
+from nodeworthy.qualification.sku import Sku, Vendor
 
 
 class Per(StrEnum):
@@ -89,6 +90,10 @@ class TestSpec:
     """A kind of device, or a word of a SKU's `offers`: a SKU that declares none of it has no such test in its plans."""
     image: str = ""
     """For an operator's own check: the container image, pinned by digest. Empty for a tool of the probe's own image."""
+    only_for: tuple[Vendor, ...] = ()
+    """Vendors whose nodes alone have this test; empty where all have it."""
+    by_vendor: Mapping[Vendor, TestSpec] = field(default_factory=dict)
+    """The same test as it is done on nodes of other vendors: their tool, its arguments, the figures that it brings."""
 
     @property
     def longest(self) -> timedelta:
@@ -140,6 +145,12 @@ class Suite:
     segments: int = 1
     """How many pods run it one after the other; an interruption costs one of them."""
 
+    def on(self, vendor: Vendor) -> Suite:
+        """Return the suite as it is done on nodes of a vendor, with that vendor's tools and without others' tests."""
+        tests = (test for test in self.tests if not test.only_for or vendor in test.only_for)
+        made = tuple(replace(test.by_vendor.get(vendor, test), by_vendor={}, only_for=()) for test in tests)
+        return self if made == self.tests else replace(self, tests=made)
+
     def without(self, tests: Collection[str]) -> Suite:
         """Return the suite without the tests of these names."""
         return replace(self, tests=tuple(test for test in self.tests if test.test not in tests))
@@ -158,12 +169,14 @@ class Suite:
             usual, most * self.segments, usual.total_seconds() * share, most.total_seconds() * self.segments * share
         )
 
-    def for_scope(self, scope: Scope, declared: Collection[str] | None = None) -> tuple[TestSpec, ...]:
-        """Return the tests of one scope's plan, in order; with what a SKU declares only those that it is made for."""
+    def for_scope(self, scope: Scope, sku: Sku | None = None) -> tuple[TestSpec, ...]:
+        """Return the tests of one scope's plan, in order; with a SKU those that it is made for, as it does them."""
+        if sku is None:
+            return tuple(test for test in self.tests if scope in test.scopes)
         return tuple(
             test
-            for test in self.tests
-            if scope in test.scopes and (declared is None or not test.only_with or test.only_with in declared)
+            for test in self.on(sku.vendor).tests
+            if scope in test.scopes and (not test.only_with or test.only_with in sku.declares)
         )
 
     def spec(self, test: str, metric: str, statistic: str) -> MetricSpec | None:

@@ -15,7 +15,7 @@ from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperato
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nodeworthy.ports.pods import TEST_NAMESPACE, TOLERATED
+from nodeworthy.ports.pods import TEST_NAMESPACE, TOLERATED, gpu_limits
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class TestPodOperator(KubernetesPodOperator):
         self.tolerations = [
             models.V1Toleration(key=taint, operator="Exists", effect="NoSchedule") for taint in TOLERATED
         ]
-        self.container_resources = models.V1ResourceRequirements(limits={"nvidia.com/gpu": str(plan["expect"]["gpus"])})
+        self.container_resources = models.V1ResourceRequirements(limits=gpu_limits(plan["expect"]["gpus"], plan))
         # With its nonce, so that a pod of the segment before, which may still be ending, is not taken for this one.
         self.labels = {
             "nodeworthy.dev/node": self.node,

@@ -1,7 +1,8 @@
 """What a test pod is allowed beyond the ordinary, and why: only what a test of its plan needs, written on the pod.
 
 Drives and fabric adapters are devices of the host, which a container sees only when it is privileged; the clock's
-daemon is asked through its socket. A plan without such a test gets a pod without any of it.
+daemon is asked through its socket. AMD's tools open /dev/kfd and /dev/dri, which the device plugin allows to the pod
+that holds amd.com/gpu. A plan without such a test gets a pod without any of it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 PRIVILEGED = ("rdma", "drives")
-CLOCK = "clock"
-CLOCK_FOLDER = "/run/chrony"
+MOUNTED = {
+    "clock": (("clock", "/run/chrony", "DirectoryOrCreate"),),
+    "amdgpu": (("kfd", "/dev/kfd", "CharDevice"), ("dri", "/dev/dri", "Directory")),
+}
+"""What of the host a need mounts: volume, path, and the kind that must be there."""
 ANNOTATION = "nodeworthy.dev/privileges"
 
 
@@ -24,10 +28,10 @@ def grant(pod: Any, needs: Mapping[str, str]) -> Any:
     probe = pod.spec.containers[0]
     if any(need in PRIVILEGED for need in needs):
         probe.security_context = models.V1SecurityContext(privileged=True)
-    if CLOCK in needs:
-        source = models.V1HostPathVolumeSource(path=CLOCK_FOLDER, type="DirectoryOrCreate")
-        pod.spec.volumes = [*(pod.spec.volumes or []), models.V1Volume(name="clock", host_path=source)]
-        mount = models.V1VolumeMount(name="clock", mount_path=CLOCK_FOLDER)
+    for name, path, kind in [row for need in sorted(needs) for row in MOUNTED.get(need, ())]:
+        source = models.V1HostPathVolumeSource(path=path, type=kind)
+        pod.spec.volumes = [*(pod.spec.volumes or []), models.V1Volume(name=name, host_path=source)]
+        mount = models.V1VolumeMount(name=name, mount_path=path)
         probe.volume_mounts = [*(probe.volume_mounts or []), mount]
     said = ", ".join(f"{need} for {test}" for need, test in sorted(needs.items()))
     pod.metadata.annotations = {**(pod.metadata.annotations or {}), ANNOTATION: said}

@@ -27,8 +27,9 @@ def add_commands(commands: Any) -> None:
 
 def _suite(given: argparse.Namespace) -> None:
     library = wiring().files
-    suite, sku = library.suite(given.name), library.sku(given.sku)
-    off = _off(library, suite, given.pool) if given.pool else ()
+    sku = library.sku(given.sku)
+    suite = library.suite(given.name).on(sku.vendor)
+    off = _off(library, suite, given.pool, sku)
     nodes = "one node" if of_one_node(suite) else f"{suite.nodes[0]} to {suite.nodes[1]} nodes"
     segments = "" if suite.segments == 1 else f", {suite.segments} segments one after the other"
     print(f"{suite.name} ({suite.level}, version {suite.version}) for {nodes}{segments}: {suite.description}\n")
@@ -54,23 +55,36 @@ def _line(test: TestSpec, sku: Sku, off: tuple[SwitchedOff, ...]) -> str:
         said.append(f"image {test.image}")
     if test.only_with and test.only_with not in sku.declares:
         said.append(f"left out: {sku.name} declares no {test.only_with}")
-    said += [f"OFF until {one.until:%Y-%m-%d %H:%M} UTC ({one.why}, {one.who})" for one in off if one.test == test.test]
+    said += [_said(one) for one in off if one.test == test.test]
     often = f" x {test.repeats}" if test.repeats > 1 else ""
     times = f"{test.usual.total_seconds():6.0f} s{often}, at most {test.timeout.total_seconds():.0f} s"
     return f"  {test.test:32} {test.tool:20} {times}; {', '.join(said)}"
 
 
-def _off(library: Any, suite: Suite, pool: str) -> tuple[SwitchedOff, ...]:
-    """What is switched off now. Raises Permanent for a name that no suite knows: it would switch nothing off."""
-    policy = library.policy(pool)
-    known = {test.test for name in library.suite_names() for test in library.suite(name).tests}
-    strange = sorted({row["test"] for row in policy.get("checks_off", ())} - known)
+def _said(one: SwitchedOff) -> str:
+    if one.until is None:
+        return f"WAIVED by {one.who}: {one.why}"
+    return f"OFF until {one.until:%Y-%m-%d %H:%M} UTC ({one.why}, {one.who})"
+
+
+def _off(library: Any, suite: Suite, pool: str | None, sku: Sku) -> tuple[SwitchedOff, ...]:
+    """What is left out now. Raises Permanent for a name that no suite knows: it would switch nothing off."""
+    policy = library.policy(pool) if pool else {}
+    asked, waived = {row["test"] for row in policy.get("checks_off", ())}, {one.test for one in sku.waives}
+    names = library.suite_names() if asked | waived else ()
+    known = {test.test for name in names for test in library.suite(name).tests}
+    strange = sorted(asked - known)
     if strange:
         raise Permanent(
             f"The policy of pool {pool} switches off {', '.join(strange)}, and no suite has a test of that name: "
             "correct checks_off in include/policies."
         )
-    return switched_off(policy, suite, datetime.now(UTC))
+    lost = sorted(waived - known)
+    if lost:
+        raise Permanent(
+            f"SKU {sku.name} waives {', '.join(lost)}, and no suite has a test of that name: correct `waives`."
+        )
+    return switched_off(policy, suite, datetime.now(UTC), sku)
 
 
 def _suites(given: argparse.Namespace) -> None:
@@ -80,7 +94,7 @@ def _suites(given: argparse.Namespace) -> None:
         f"{'SUITE':8}{'TESTS':>6}{'PODS':>6}{'NODES':>7}{'USUAL':>12}{'AT MOST':>12}   GPU-hours a node on {sku.name}"
     )
     for name in library.suite_names():
-        suite = library.suite(name)
+        suite = library.suite(name).on(sku.vendor)
         cost, nodes = suite.cost(sku.gpus), "1" if of_one_node(suite) else f"{suite.nodes[0]}-{suite.nodes[1]}"
         print(
             f"{name:8}{len(suite.tests):6}{suite.segments:6}{nodes:>7}"

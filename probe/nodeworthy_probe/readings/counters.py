@@ -13,6 +13,7 @@ from typing import Any
 from nodeworthy_probe.counters import Look, devices_of
 from nodeworthy_probe.parsers.json_document import mapping
 from nodeworthy_probe.parsers.numbers import finite
+from nodeworthy_probe.plan import AMD
 from nodeworthy_probe.records import Measurement, Reading, missing
 
 from . import sustained
@@ -41,6 +42,8 @@ _OF_GPU = (
     Counter("gpus", "pcie_replay", "pcie_replay_rate", "1/min"),
     Counter("gpus", "slowed_by_heat", "slowed_by_heat", "ms"),
 )
+_OF_AMD = (*(counter for counter in _OF_GPU if counter.name != "rows_remapped"),
+           Counter("gpus", "bad_pages", "bad_pages_new"))  # fmt: skip
 _OF_NVLINK = (Counter("gpus", "nvlink_errors", "nvlink_errors_new"),)
 _OF_HOST = (
     Counter("host", "memory_corrected", "memory_corrected_new"),
@@ -102,7 +105,8 @@ def _wanted(part: str, context: Context) -> list[tuple[str, str, Counter]]:
         return [("node", "", counter) for counter in _OF_HOST]
     if part == NETWORK:
         return [(f"nic/{name}", name, counter) for name in devices_of(context.test.arguments) for counter in _OF_NIC]
-    counters = {GPU: _OF_GPU, NVLINK: _OF_NVLINK, LOAD: _REACHED}[part]
+    of_gpu = _OF_AMD if context.plan.vendor == AMD else _OF_GPU
+    counters = {GPU: of_gpu, NVLINK: _OF_NVLINK, LOAD: _REACHED}[part]
     return [(f"gpu/{index}", str(index), counter) for index in context.expected_gpus for counter in counters]
 
 

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 
 from nodeworthy_probe.content import dmesg
 from nodeworthy_probe.kernel_source import Split
-from nodeworthy_probe.parsers import kernel_log
+from nodeworthy_probe.parsers import amdgpu_log, kernel_log
 from nodeworthy_probe.parsers.kernel_log import KernelEvent, KernelReport
+from nodeworthy_probe.plan import AMD, NVIDIA
 from nodeworthy_probe.records import Finding, Measurement, Reading, missing
 
 from .context import Context, component_at
@@ -34,6 +35,15 @@ _METRICS = (
     "corrected_events_new",
     "pcie_links_narrow",
 )
+_ALARMS = ("bad-pages",)
+_OF_AMD = {
+    "ras_uncorrected_new": ("ras-uncorrected",),
+    "ras_corrected_new": ("ras-corrected",),
+    "gpu_resets_new": ("ring-timeout", "gpu-reset", "gpu-lost"),
+    "bad_page_alarms": _ALARMS,
+}
+"""Rows of an AMD node by the kinds of the driver's lines that they count."""
+_OF_NVIDIA = ("xid_new", "sxid_new", "xid_since_boot", "xid_awaiting_boot")
 _HARDWARE, _NARROW = "hardware/", "hardware/pcie-width"
 _CORRECTED = ("note/aer-corrected", "note/mce", "note/edac-corrected")
 
@@ -41,8 +51,9 @@ _CORRECTED = ("note/aer-corrected", "note/mce", "note/edac-corrected")
 def read(split: Split, context: Context) -> Reading:
     """Seven counts of the node and a finding per event; without a boundary nothing is counted."""
     if split.problem:
-        rows = tuple(missing("node", metric, "count") for metric in _METRICS)
-        return Reading(rows, problem=split.problem)
+        names = _METRICS if context.plan.vendor == NVIDIA else (*_METRICS, *_OF_AMD)
+        rows = tuple(missing("node", metric, "count") for metric in names)
+        return Reading(_asked(rows, context), problem=split.problem)
     before = kernel_log.parse("\n".join(split.before))
     after = kernel_log.parse("\n".join(split.after))
     troubles = list(dmesg.troubles(split.after))
@@ -62,11 +73,34 @@ def read(split: Split, context: Context) -> Reading:
                  for metric, count in zip(_METRICS, counts, strict=True))  # fmt: skip
     findings = [_finding(event, "test", context) for event in after.events]
     findings += [_finding(event, "before", context) for event in before.events]
+    if context.plan.vendor == AMD:
+        amd_rows, amd_findings = _amd(split, context)
+        rows, findings = (*rows, *amd_rows), [*amd_findings, *findings]
     return Reading(
-        rows,
+        _asked(rows, context),
         findings=tuple(findings[:_MOST_FINDINGS]),
         lines=(*_lines(split, before, after), *(f"new: {line}"[:300] for _, line in troubles[:10])),
     )
+
+
+def _asked(rows: Sequence[Measurement], context: Context) -> tuple[Measurement, ...]:
+    """The rows that mean something for this vendor's driver: no Xid is looked for where none can come."""
+    return tuple(row for row in rows if context.plan.vendor == NVIDIA or row.metric not in _OF_NVIDIA)
+
+
+def _amd(split: Split, context: Context) -> tuple[list[Measurement], list[Finding]]:
+    new, old = amdgpu_log.parse(split.after), amdgpu_log.parse(split.before)
+    boot = (*old, *new)  # what was retired too often is said at boot, before the plan
+    rows = [
+        Measurement("node", metric, float(sum(event.kind in kinds for event in (new, boot)[kinds == _ALARMS])), "count")
+        for metric, kinds in _OF_AMD.items()
+    ]
+    findings = [
+        Finding(event.name, component_at(event.pci, context), "kernel.log", during, event.line[:1000])
+        for during, events in (("test", new), ("before", old))
+        for event in events
+    ]
+    return rows, findings
 
 
 def _waiting(old: Sequence[KernelEvent], arguments: Sequence[str]) -> list[KernelEvent]:

@@ -151,7 +151,12 @@ def test_data_files_hang_together() -> None:
     """Platforms are found by their SKUs, firmware items for GPUs and adapters exist, images register tainted."""
     for platform in load_platforms().values():
         assert all(platform_for_sku(sku) is platform for sku in platform.skus)
-        wanted = [platform.gpu[key].format(number=number) for key in ("firmware", "inforom") for number in range(1, 9)]
+        wanted = [
+            platform.gpu[key].format(number=number)
+            for key in ("firmware", "inforom")
+            if key in platform.gpu
+            for number in range(1, 9)
+        ]
         wanted += [
             row["firmware"].format(index=index)
             for row in platform.nics

@@ -85,14 +85,14 @@ def test_a_test_is_switched_off_by_name_until_its_date(tmp_path: Path) -> None:
     files = library(tmp_path)
     suite = files.suite("l1")
     policy = {"checks_off": ({**OFF, "until": datetime(2026, 12, 1, tzinfo=UTC)},)}
-    off = switched_off(policy, suite, NOW)
+    off = switched_off(policy, suite, NOW, files.sku("h100-sxm-8"))
     plan = plan_document(suite, files.sku("h100-sxm-8"), Scope.HARDWARE, off, **WHOM)
     assert "nvlink.bandwidth" not in [test["test"] for test in plan["tests"]]
     assert plan["switched_off"] == [{**OFF, "until": "2026-12-01T00:00:00+00:00"}]
     assert said_off(plan["switched_off"]) == (
         " Switched off: nvlink.bandwidth until 2026-12-01T00:00 (switch maintenance, ada)."
     )
-    assert switched_off(policy, suite, datetime(2026, 12, 1, tzinfo=UTC)) == ()
+    assert switched_off(policy, suite, datetime(2026, 12, 1, tzinfo=UTC), files.sku("h100-sxm-8")) == ()
 
 
 def test_a_policy_names_a_test_a_reason_a_person_and_a_date(tmp_path: Path) -> None:
