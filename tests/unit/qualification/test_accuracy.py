@@ -80,8 +80,18 @@ def test_spreads_tell_parts_from_runs() -> None:
     parts = random.normal(0, 3, (2000, 1)) + random.normal(0, 1, (2000, 5))
     assert spreads(parts.tolist()) == pytest.approx((3.0, 1.0), rel=0.1)
     assert spreads([[1.0, 1.0], [1.0, 1.0]]) == (0.0, 0.0)
+    odd = [[-40.0] * 5] * 40
+    assert spreads([*parts.tolist(), *odd]) == pytest.approx((3.0, 1.0), rel=0.1)
     with pytest.raises(ValueError, match="two runs"):
         spreads([[1.0]])
+
+
+def test_spreads_use_nearly_all_that_a_reference_says() -> None:
+    """Forty references of 100 parts x 5: no error of the runs' deviation is below 1 / sqrt(2 x 400) = 3.5 %."""
+    random = np.random.default_rng(3)
+    found = [spreads(random.normal(0.0, 1.0, (100, 5)).tolist())[1] for _ in range(40)]
+    assert np.std(found) < 0.045
+    assert np.mean(found) == pytest.approx(1.0, abs=0.02)
 
 
 def test_the_oracles_false_alarms_are_what_its_ratios_say() -> None:

@@ -157,14 +157,15 @@ def with_runs(number: int, *runs: float) -> Past:
 def test_several_runs_tell_the_spread_between_nodes_from_their_noise() -> None:
     """Half the nodes read 470 and half 490, each 2 below and 2 above its own mean.
 
-    A run lies 2 from its mean of two, so 2 x sqrt(2) by one degree of freedom; robustly 1.4826 x 2.82843 = 4.19343. The
-    means lie 10 from their median, 14.826, less what two runs leave in a mean: sqrt(14.826^2 - 4.19343^2 / 2).
+    A run lies 2 from its mean of two, so 2 x sqrt(2) by one degree of freedom. A normal population cut at 3.5 keeps
+    0.993888 of its variance (1 - 7 x 0.000872683 / 0.999535): sqrt(8 / 0.993888) = 2.83711. The means lie 10 from
+    their median: 100 / 0.993888 = 100.615, less what two runs leave in a mean, 8.04919 / 2: sqrt(96.5903) = 9.82804.
     """
     found = [with_runs(number, *((468.0, 472.0) if number % 2 else (488.0, 492.0))) for number in range(30)]
     new = lesson_on(BUS, found).new
     assert new is not None
     assert new.reference is not None
-    assert (new.reference.run, new.reference.spread) == (4.19343, 14.5265)
+    assert (new.reference.run, new.reference.spread) == (2.83711, 9.82804)
 
 
 def test_runs_of_a_part_of_the_population_tell_nothing() -> None:
