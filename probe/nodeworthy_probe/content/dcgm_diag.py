@@ -27,6 +27,9 @@ _HEAD = re.compile(
     r"-----  Metadata  -|^\| (?:DCGM Version|Driver Version Detected|GPU Device IDs Detected) ", re.MULTILINE
 )
 _IDS = re.compile(r"^\| GPU Device IDs Detected\s+\|[^|\n]*\|[ ]*$(?:\n\|\s+\|[0-9a-f, ]+\|[ ]*$)*", re.MULTILINE)
+_OLD_NAMES = {"permissions and os-related blocks": "permissions and os blocks",
+              "environmental variables": "environment variables"}  # fmt: skip
+_BUSY = re.compile(r"utilization for the GPU: .* is greater than .*This may affect the results", re.IGNORECASE)
 _WIDTH = 44  # the list of ids is cut or wrapped after 45 characters
 
 
@@ -42,6 +45,8 @@ def read(text: str, sheet: Sheet) -> None:
     elif "{" in text:
         document = load_json(text, sheet)
         report = dcgm.parse(text)
+        if not report.results and (found := _TOOL_ERROR.search(text)):
+            sheet.note("tool/failed", "file", found[1])
         expected = len(report.gpus) or None
         dcgm_infos.document(document, sheet)
         dcgm_infos.summaries(document, sheet)
@@ -86,6 +91,10 @@ def _result(result: DiagResult, sheet: Sheet) -> None:
         return
     category = "config" if result.is_config else "hardware"
     details = {"test": result.test, "outcome": str(result.outcome)}
+    if result.errors and all(_BUSY.search(error.text) for error in result.errors):
+        # NVIDIA/DCGM issue 272: the test before it had hardly ended. It says nothing about the GPU: run it again.
+        sheet.note("tool/busy", result.component, f"{result.test}: {result.errors[0].text}", **details)
+        return
     for error in result.errors:
         sheet.note(error.code, result.component, f"{result.test}: {error.text}", severity=error.severity,
                    category=category, **details)  # fmt: skip
@@ -96,7 +105,7 @@ def _result(result: DiagResult, sheet: Sheet) -> None:
 
 
 def _completeness(report: DiagReport, expected: int | None, sheet: Sheet) -> None:
-    names = {test.strip().lower() for test in report.tests}
+    names = {_OLD_NAMES.get(name, name) for name in (test.strip().lower() for test in report.tests)}
     if len(names & set(_DEPLOYMENT)) > 1:
         if not names & {"denylist", "blacklist"}:
             sheet.note("row/missing", "node", "the deployment test Denylist has no row")

@@ -155,7 +155,10 @@ def _ended(name: str, job: dict[str, Any], options: dict[str, Any], end: tuple[f
     )
     jobs = whole(options.get("numjobs")) or 1
     in_time = wanted_seconds is not None and longest >= 0.95 * wanted_seconds
-    in_size = wanted_bytes is not None and "time_based" not in options and moved >= 0.99 * wanted_bytes * min(jobs, 1)
+    # A flag without a value is not among the options: who moved more than the size was told to go on for a time.
+    passes = jobs * (whole(options.get("loops")) or 1) * (2 if "verify" in options else 1)
+    by_time = "time_based" in options or (wanted_seconds and wanted_bytes and moved > 1.01 * wanted_bytes * passes)
+    in_size = wanted_bytes is not None and not by_time and moved >= 0.99 * wanted_bytes * min(jobs, 1)
     if (wanted_seconds is not None or wanted_bytes is not None) and not (in_time or in_size):
         sheet.note("document/interrupted", name, f"job {name} ended after {longest:g} s and {moved:.0f} bytes, "
                                                  f"before its "

@@ -45,6 +45,17 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "pcie_width_max": ("pci.pci_gpu_link_info.link_widths.max_link_width", "pci.gpu_link_info.link_width.max"),
     "pcie_replays": ("pci.replay_counter", "pci.replays_since_reset"),
     "memory_total": ("fb_memory_usage.total",),
+    "memory_used": ("fb_memory_usage.used",),
+    "memory_free": ("fb_memory_usage.free",),
+    "memory_temperature": ("temperature.memory_temp", "temperature.memory_current_temp"),
+    "utilisation": ("utilization.gpu_util", "utilization.gpu"),
+    "fan_speed": ("fan_speed",),
+    "sm_clock": ("clocks.sm_clock", "clocks.sm"),
+    "memory_clock": ("clocks.mem_clock", "clocks.memory"),
+    "remap_histogram_max": ("remapped_rows.row_remapper_histogram.row_remapper_histogram_max",
+                            "remapped_rows.bank_remap_availability_histogram.max"),
+    "remap_histogram_none": ("remapped_rows.row_remapper_histogram.row_remapper_histogram_none",
+                             "remapped_rows.bank_remap_availability_histogram.none"),
     "rows_remapped_correctable": ("remapped_rows.remapped_row_corr", "remapped_rows.correctable_error"),
     "rows_remapped_uncorrectable": ("remapped_rows.remapped_row_unc", "remapped_rows.uncorrectable_error"),
     "remap_pending": ("remapped_rows.remapped_row_pending", "remapped_rows.pending"),
@@ -69,7 +80,9 @@ _NUMBERS = (("temperature", "C"), ("power", "W"), ("power_limit", "W"), ("memory
     ""),
             ("pcie_generation_max", ""), ("pcie_width", "x"), ("pcie_width_max", "x"), ("pcie_replays", ""),
             ("rows_remapped_correctable", ""), ("rows_remapped_uncorrectable", ""), ("pages_single", ""),
-            ("pages_double", ""))  # fmt: skip
+            ("pages_double", ""), ("memory_used", "MiB"), ("memory_free", "MiB"), ("memory_temperature", "C"),
+            ("utilisation", "%"), ("fan_speed", "%"), ("sm_clock", "MHz"), ("memory_clock", "MHz"),
+            ("remap_histogram_max", "bank(s)"), ("remap_histogram_none", "bank(s)"))  # fmt: skip
 _NEEDED = ("model", "uuid", "temperature", "power", "pcie_generation", "pcie_width", "memory_total", "vbios", "serial")
 _YES = (("remap_pending", "hardware/remap-pending"), ("remap_failure", "hardware/remap-failure"),
         ("pages_pending", "hardware/retirement-pending"), ("sram_threshold", "hardware/sram-threshold"),
@@ -226,7 +239,7 @@ def _sync_boost(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
 
 def _ecc(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
     for path, value in gpu.items():
-        if not _ECC.search(path) or not ("uncorrectable" in path or "double_bit" in path):
+        if not _ECC.search(path) or not re.search("correctable|double_bit|single_bit", path):
             continue
         if value in _UNKNOWN or "deprecated" in value or _BROKEN.search(value):
             continue
@@ -234,7 +247,7 @@ def _ecc(component: str, gpu: Mapping[str, str], sheet: Sheet) -> None:
         part = re.search(r"mig_device\[(\d+)\]", path)
         place = f"{component}/mig/{part[1]}" if part else component
         count = sheet.number(place, f"ecc_{period}_{path.rsplit('.', 1)[-1]}", value, "count")
-        if count:
+        if count and ("uncorrectable" in path or "double_bit" in path):
             code = "hardware/ecc-uncorrected" if period == "volatile" else "note/ecc-history"
             sheet.note(code, component, f"{path} is {value}")
     if not any(path.startswith("ecc_errors") for path in gpu):

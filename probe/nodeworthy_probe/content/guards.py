@@ -25,6 +25,12 @@ _OWN = {
     "nccl-tests": re.compile(r"^\s*(?:#|\d)"),
     "hpl": re.compile(r"^(?:W[RC]\d|T/V|\|\||Finished|Column=|[A-Z0-9]+ +:)|tests (?:completed|skipped)"),
 }
+_NOT_STARTED = re.compile(
+    r"^.{0,200}(?:command not found|error while loading shared libraries: .*|: Permission denied|"
+    r"cannot execute binary file.*|Exec format error|[Uu]nrecognized option .*|invalid option -- .*|"
+    r"Segmentation fault(?: \(core dumped\))?|Killed|Operation not permitted)$",
+    re.MULTILINE,
+)
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 _TELLING = re.compile(r"^(?=.*\d)(?=.*[A-Za-z])|^(?:[^A-Za-z]*[A-Za-z]){6}")
 _ONLY_A_VALUE = re.compile(r'^\s*"[^"]*",?$|^Waived')
@@ -35,6 +41,9 @@ def guard(kind: str, text: str, sheet: Sheet) -> None:
     if kind not in _LOGS and (found := _NOT_A_NUMBER.search(text)):
         line = text[text.rfind("\n", 0, found.start()) + 1 :].split("\n", 1)[0]
         sheet.note("value/not-a-number", "file", line.strip()[:120])
+    measured = any(row.value for row in sheet.rows)
+    if kind not in _LOGS and not measured and (found := _NOT_STARTED.search(text)):
+        sheet.note("tool/failed", "file", found[0])
     if kind in _REPEATING:
         return
     pairs = (first for first, second in pairwise(text.splitlines()) if first == second)

@@ -2,7 +2,8 @@
 
 All values are strings, many with their limits beside them. The status code comes first: the body
 of a failed call may look healthy. Raw errors are corrected by FEC and mean nothing without time;
-effective errors and the effective BER are what reached the link.
+effective errors and the effective BER are what reached the link. With ``--port_type PCIE`` the same
+tool tells of the slot that the adapter stands in.
 """
 
 from __future__ import annotations
@@ -35,7 +36,14 @@ _BERS = (
     ("Symbol BER", "symbol_ber"),
 )
 _NONE = "15E-255"
-_TITLE = re.compile(r"^(?:\x1b\[[0-9;]*m)*(?:Operational|Module) Info(?:\x1b\[[0-9;]*m)*[ \t]*\n-{4,}", re.MULTILINE)
+_PCIE = "PCIe Operational (Enabled) Info"
+_PAIR = re.compile(r"(?P<now>\d+)(?:G-Gen (?P<now_gen>\d+)|X) \((?P<most>\d+)(?:G-Gen (?P<most_gen>\d+)|X)\)")
+_EYES = ("EYE Opening Info", "EYE Opening Info (PCIe)")
+_GRADES = ("Initial FOM", "Last FOM", "Upper Grades", "Mid Grades", "Lower Grades")
+_TITLE = re.compile(
+    r"^(?:\x1b\[[0-9;]*m)*(?:Operational|Module|PCIe Operational \(Enabled\)) Info(?:\x1b\[[0-9;]*m)*[ \t]*\n-{4,}",
+    re.MULTILINE,
+)
 _FIELD = re.compile(r"^([A-Z][^:]*?)\s*: (.*)$")
 _ERROR = re.compile(r"^-E- .*$", re.MULTILINE)
 
@@ -45,6 +53,16 @@ def read(text: str, sheet: Sheet) -> None:
     output = _sections(text, sheet) if _TITLE.search(text) or _ERROR.search(text) else _document(text, sheet)
     if not output:
         return
+    _margins(output, sheet)
+    if _PCIE in output:
+        _slot(mapping(output[_PCIE]), sheet)
+    elif sheet.version is None and "{" in text:
+        sheet.note("row/missing", "file", "the version of MFT is missing")
+    if _PCIE not in output or set(_SECTIONS) & set(output):
+        _port(output, sheet)
+
+
+def _port(output: dict[str, Any], sheet: Sheet) -> None:
     for section in _SECTIONS:
         if not mapping(output.get(section)):
             sheet.note("row/missing", "link", f"the section {section} is missing")
@@ -70,8 +88,6 @@ def _document(text: str, sheet: Sheet) -> dict[str, Any]:
         sheet.note("document/cut" if code is None else "tool/failed", "link", what)
     output = mapping(mapping(document.get("result")).get("output"))
     sheet.version = str(mapping(output.get("Tool Information")).get("MFT Version", "")) or None
-    if sheet.version is None:
-        sheet.note("row/missing", "file", "the version of MFT is missing")
     return output
 
 
@@ -93,6 +109,34 @@ def _sections(text: str, sheet: Sheet) -> dict[str, Any]:
     if lines[-1]:
         sheet.note("document/cut", "file", "the output stops in the middle of a line")
     return output
+
+
+def _slot(section: dict[str, Any], sheet: Sheet) -> None:
+    """Generation and width of the slot, each beside the most that is enabled."""
+    for label, metric, code in (("Link Speed Active (Enabled)", "pcie_generation", "context/pcie-generation"),
+                                ("Link Width Active (Enabled)", "pcie_width", "hardware/pcie-width")):  # fmt: skip
+        found = _PAIR.search(str(section.get(label, "")))
+        if found is None:
+            sheet.note("row/missing", "slot", f"{label} is {section.get(label, 'missing')}")
+            continue
+        now, most = int(found["now_gen"] or found["now"]), int(found["most_gen"] or found["most"])
+        sheet.number("slot", metric, now, "lanes" if metric == "pcie_width" else "", parameters={"enabled": most})
+        if now < most:
+            sheet.note(code, "slot", f"{label} is {section[label]}")
+
+
+def _margins(output: dict[str, Any], sheet: Sheet) -> None:
+    """What is measured and judged by nobody: the eye of each lane, and how many errors a code word had."""
+    for title in _EYES:
+        kind = "pcie-lane" if "PCIe" in title else "lane"
+        for label in _GRADES:
+            for lane, value in enumerate(_values(mapping(output.get(title)).get(label))):
+                if value != "N/A":
+                    sheet.number(f"{kind}/{lane}", label.lower().replace(" ", "_"), value, "")
+    for label, value in mapping(output.get("Histogram of FEC Errors")).items():
+        counted = _values(value)
+        if label.startswith("Bin ") and len(counted) == 2 and label[4:].isdigit():
+            sheet.number("link", "code_words", counted[1], "count", parameters={"errors": int(label[4:])})
 
 
 def _operational(section: dict[str, Any], sheet: Sheet) -> int | None:
@@ -178,6 +222,9 @@ def _lanes(section: dict[str, Any], width: int | None, sheet: Sheet) -> None:
     for lane, value in enumerate(lanes):
         if value != "N/A":
             sheet.number(f"lane/{lane}", "raw_physical_ber", _ber(value), "ratio")
+    for lane, value in enumerate(_values(section.get("Raw Physical Errors Per Lane"))):
+        if value != "N/A":
+            sheet.number(f"lane/{lane}", "raw_physical_errors", value, "count")
     if width is not None and lanes and len(lanes) != width:
         sheet.note("row/missing", "link", f"{len(lanes)} lanes have a BER where the width is {width}")
 

@@ -38,6 +38,11 @@ _TOOL_FAILURES = re.compile(
 _BROKEN = re.compile(
     r"MPI_ABORT was invoked.*|.*Primary job +terminated.*|.*exited on signal \d+.*|.*Test (?:NCCL|CUDA) failure.*"
 )
+_BARE = re.compile(
+    r"^[ \t]*(?=nThread \d|Using devices|Rank +\d+ |size +count +type|\(B\) +\(elements\)|Out of bounds values|"
+    r"Avg bus bandwidth)",
+    re.MULTILINE,
+)
 _SWEEP_MISSING = "the line that announces the sweep is missing"
 
 
@@ -46,7 +51,8 @@ def read(text: str, sheet: Sheet) -> None:
     if re.match(r"\s*[\[{]\s*[\"{\[]", text) and "busbw" not in text:
         nccl_json.read(text, sheet)
         return
-    text = nccl_tests.without_labels(text)
+    # A page that a log was pasted into may have taken the leading # for a mark of its own.
+    text = _BARE.sub("#  ", nccl_tests.without_labels(text)).replace("#  nThread", "# nThread")
     ranks = _RANK.findall(text)
     if len(ranks) > 1 and set(ranks) == {"0"}:
         sheet.note(

@@ -114,11 +114,16 @@ def _lspci(lines: list[str], sheet: Sheet) -> None:
         if found := re.search(r"\[(?:10de|1002):([0-9a-f]{4})\]|Device ([0-9a-f]{4})\b", gpu["name"]):
             sheet.text(f"gpu/{index}", "pci_device_id", found[1] or found[2])
     sheet.number("node", "gpus", len(gpus), "count")
-    sheet.number("node", "nvswitches", sum("NVSwitch" in device["name"] for device in devices), "count")
+    sheet.number("node", "nvswitches", sum(map(_is_nvswitch, devices)), "count")
     sheet.number("node", "devices", len(devices), "count")
     _lspci_odd(lines, devices, sheet)
     if not gpus:
         sheet.note("hardware/no-gpu", "node", "no GPU is listed")
+
+
+def _is_nvswitch(device: re.Match[str]) -> bool:
+    """Named so by newer lists of ids; an older one has only NVIDIA's bridge that is no PCI bridge."""
+    return "NVSwitch" in device["name"] or (device["class"] == "Bridge" and "NVIDIA" in device["name"])
 
 
 def _lspci_odd(lines: list[str], devices: list[re.Match[str]], sheet: Sheet) -> None:

@@ -30,7 +30,6 @@ _COUNTERS: tuple[tuple[re.Pattern[str], str, str | None], ...] = tuple(
         (r"RowRemapping/UncorrectableRowRemappingCount$", "rows_remapped_uncorrectable", "note/rows-remapped"),
         (r"RowRemapping/NoAvailabilityBankCount$", "remap_banks_exhausted", "counter/nonzero"),
         (r"(?:SymbolErrors|EffectiveError|UnintentionalLinkDownCount|RXErrors)$", "port_errors", "counter/nonzero"),
-        (r"(?:BandwidthPercent|OperatingSpeedMHz|TotalRawBER|EffectiveBER)$", "reading", None),
     )
 )
 _FLAGS = re.compile(r"(?:AlarmTrips/\w+|DataLossDetected|RowRemapping(?:Failed|Failure|Pending)|RuntimeError|"
@@ -56,12 +55,12 @@ def _metrics(identity: str, resource: dict[str, Any], history: bool, sheet: Shee
             if value and _FLAGS.search(path):
                 sheet.note("hardware/flag", identity, f"{path} is set")
             continue
-        found = next((row for row in _COUNTERS if row[0].search(path)), None)
-        if found is None:
+        metric, code = next((row[1:] for row in _COUNTERS if row[0].search(path)), ("reading", None))
+        if metric == "reading" and not isinstance(value, int | float):
             continue
-        count = sheet.number(identity, found[1], value, "count", parameters={"property": path})
-        if count and found[2]:
-            code = "note/counter" if history and found[2].startswith("counter/") else found[2]
+        count = sheet.number(identity, metric, value, "count", parameters={"property": path})
+        if count and code:
+            code = "note/counter" if history and code.startswith("counter/") else code
             sheet.note(code, identity, f"{path} is {count:g}")
 
 

@@ -18,6 +18,7 @@ from .json_document import find_document, mapping, sequence, whole
 
 _ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
 INTERNAL = re.compile(r"There was an internal error during the test", re.IGNORECASE)
+_NAMED = re.compile(r"\bGPU (\d+)\b")
 _GPU_IDS = re.compile(r"\d{1,4}(?:\s*,\s*\d{1,4})*")
 
 
@@ -72,7 +73,7 @@ def parse(text: str) -> DiagReport:
     named = {result.gpu for result in results if result.gpu is not None}
     if entities and not named <= entities:
         problems.append("results name GPUs that the document does not list")
-    metadata = {**document, **mapping(document.get("metadata"))}
+    metadata = {"version": root.get("version"), **document, **mapping(document.get("metadata"))}
     return DiagReport(
         version=_text(metadata.get("version")),
         driver_version=_text(metadata.get("Driver Version Detected")),
@@ -124,7 +125,13 @@ def _read_result(name: str, result: dict[str, Any], problems: list[str]) -> list
     if devices is None:
         problems.append(f"{name}: a result names no readable device")
         return []
-    return [DiagResult(name, gpu, outcome, errors, entity) for gpu, entity in devices]
+    return [DiagResult(name, gpu, outcome, _own(errors, gpu, len(devices)), entity) for gpu, entity in devices]
+
+
+def _own(errors: tuple[DiagError, ...], gpu: int | None, devices: int) -> tuple[DiagError, ...]:
+    """Of a result for several GPUs, the errors that name no other GPU."""
+    named = ((error, set(_NAMED.findall(error.text))) for error in errors)
+    return tuple(error for error, gpus in named if devices == 1 or not gpus or str(gpu) in gpus)
 
 
 def _devices(result: dict[str, Any]) -> list[tuple[int | None, str | None]] | None:

@@ -16,6 +16,7 @@ from tests.contract.content import (
     trap_cases_cluster,
     trap_cases_collective,
     trap_cases_forms,
+    trap_cases_found,
     trap_cases_gpu,
     trap_cases_host,
     trap_cases_kernel,
@@ -38,6 +39,7 @@ CASES = (
     *trap_cases_parts.CASES,
     *trap_cases_gpu.CASES,
     *trap_cases_suites.CASES,
+    *trap_cases_found.CASES,
 )
 
 
