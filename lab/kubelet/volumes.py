@@ -18,6 +18,8 @@ _HOST_FILES = {
     "/etc/machine-id": "machine_id",
     "/run/nodeworthy-lab": "",
 }
+# Folders that every host has. What a pod sees in them is laid out by the image, as all files of the host are.
+_HOST_FOLDERS = (("Directory", "/proc"), ("Directory", "/var/log"))
 
 
 class Volumes:
@@ -60,7 +62,7 @@ class Volumes:
         wanted = str(source["path"]).rstrip("/")
         if wanted in _HOST_FILES:
             return self._node_directory / _HOST_FILES[wanted]
-        if source.get("type") in ("DirectoryOrCreate", "", None):
+        if source.get("type") in ("DirectoryOrCreate", "", None) or (source["type"], wanted) in _HOST_FOLDERS:
             # A directory of the pretended host: empty, and kept as long as the node's state.
             made = self._node_directory / "host" / wanted.lstrip("/")
             made.mkdir(parents=True, exist_ok=True)

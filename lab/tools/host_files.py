@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.tools import amd_files, host_pci
+from lab.tools import amd_files, host_pci, host_system
 
 _AER = {"correctable": "TOTAL_ERR_COR", "fatal": "TOTAL_ERR_FATAL", "nonfatal": "TOTAL_ERR_NONFATAL"}
 _PORT = ("link_downed", "link_error_recovery", "port_rcv_errors", "local_link_integrity_errors",
          "excessive_buffer_overrun_errors", "symbol_error", "port_xmit_discards", "port_xmit_wait")  # fmt: skip
 _HARDWARE = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err")
+PROC, LOGS = "/host/proc", "/host/log"
 _CPUS = 4  # as many as show what is to be seen
 _HOST_COUNTERS = {
     "memory_corrected": "sys/devices/system/edac/mc/mc0/ce_count",
@@ -22,10 +23,13 @@ _HOST_COUNTERS = {
 }
 
 
-def write(root: Path, view: dict[str, Any]) -> None:
-    """Write all files below ``root``; every counter is 0."""
+def write(root: Path, view: dict[str, Any], mounted: frozenset[str] = frozenset()) -> None:
+    """Write all files below ``root``; every counter is 0. ``mounted`` are the host's folders that the pod mounts."""
     host_pci.write(root, view)
-    for name, text in (*_settings(view), *_counters(view)):
+    system = [*host_system.of_every_pod(view)]
+    system += host_system.of_a_pod_with_proc(view) if PROC in mounted else ()
+    system += host_system.of_a_pod_with_logs(view) if LOGS in mounted else ()
+    for name, text in (*_settings(view), *_counters(view), *system):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
@@ -63,7 +67,8 @@ def _pci(bus_id: str) -> str:
 def _settings(view: dict[str, Any]) -> Iterator[tuple[str, str]]:
     settings = view.get("settings", {})
     modules = settings.get("modules", [])
-    yield "proc/cmdline", "BOOT_IMAGE=/vmlinuz root=LABEL=root ro iommu=pt pci=realloc=off\n"
+    arguments = settings.get("kernel_arguments", "iommu=pt pci=realloc=off")
+    yield "proc/cmdline", f"BOOT_IMAGE=/vmlinuz root=LABEL=root ro {arguments}\n"
     yield "proc/modules", "".join(f"{name} 16384 0 - Live 0x0000000000000000\n" for name in modules)
     if view.get("vendor", "nvidia") == "nvidia":
         yield "proc/driver/nvidia/version", f"NVRM version: NVIDIA UNIX x86_64 Kernel Module {_driver(view)}\n"
@@ -71,7 +76,7 @@ def _settings(view: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield (
         "proc/meminfo",
         (
-            "MemTotal:       2113389304 kB\nHugePages_Total:       0\n"
+            f"MemTotal:       {(view.get('host') or {}).get('memory_kib', 2113389304)} kB\nHugePages_Total:       0\n"
             f"SwapTotal:      {settings.get('swap_kib', 0):>10} kB\n"
         ),
     )

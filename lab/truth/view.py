@@ -17,10 +17,30 @@ from lab.truth.parts import Gpu, Parts
 
 SCHEMA = "lab.node-view/1"
 _FABRIC_COMPLETED = 3  # NVML GPU fabric state: registration completed
-_SETTINGS = {"governor": "performance", "numa_balancing": "0", "clocksource": "tsc", "swap_kib": 0}
+_SETTINGS = {
+    "governor": "performance",
+    "numa_balancing": "0",
+    "clocksource": "tsc",
+    "swap_kib": 0,
+    "kernel_arguments": "iommu=pt pci=realloc=off amd_iommu=on",
+    "locked_memory": "unlimited",
+    "cpu_mhz": 3000,
+    # Free blocks of memory of the three largest sizes, and how full the file systems are.
+    "free_blocks": 4096,
+    "used_percent": 12,
+    "mounts": ["/", "/raid"],
+    "read_only": [],
+    "stuck": [],
+    "zombies": [],
+    "fabric_manager": "",  # another version than the image's
+}
 _MODULES = {
     "nvidia": ["nvidia", "nvidia_uvm", "nvidia_peermem", "ib_core", "mlx5_ib"],
     "amd": ["amdgpu", "amdkcl", "ib_core", "mlx5_ib"],
+}
+_SERVICES = {
+    "nvidia": ["nvidia-persistenced", "nv-fabricmanager", "nv-hostengine", "containerd", "kubelet"],
+    "amd": ["containerd", "kubelet"],
 }
 _SIZES = [1 << power for power in range(20, 35)]
 
@@ -57,7 +77,12 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "kernel_log_under_load": [],
         # What each load on the GPUs adds to a counter: by place ("gpu/3", "nic/mlx5_0", "host") and counter.
         "rises_under_load": {},
-        "settings": {**_SETTINGS, "modules": list(_MODULES[node.platform.vendor])},
+        "settings": {
+            **_SETTINGS,
+            "modules": list(_MODULES[node.platform.vendor]),
+            "services": list(_SERVICES[node.platform.vendor]),
+        },
+        "host": _host(node, parts),
         # A capture does not say when its lines came. They come while the node is tested, so that they are judged.
         "kernel_log_captured": _captured_log(node),
         "lldp": [
@@ -73,8 +98,20 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
 def _image(node: LabNode, image: Image | None) -> dict[str, Any] | None:
     if image is None:
         return None
-    names = ("name", "kernel", "driver", "cuda", "dcgm", "nccl", "os_image")
+    names = ("name", "kernel", "driver", "cuda", "dcgm", "nccl", "os_image", "fabric_manager")
     return {**{name: getattr(image, name) for name in names}, **node.platform.software}
+
+
+def _host(node: LabNode, parts: Parts) -> dict[str, Any]:
+    """What the kernel finds of processors and memory; of the modules it keeps a sixtieth for itself."""
+    row = node.platform.cpu
+    installed = sum(dimm.row["capacity_mib"] for dimm in parts.dimms)
+    return {
+        "sockets": row["count"],
+        "cores": row["cores"],
+        "threads": row["threads"],
+        "memory_kib": installed * 1024 * 59 // 60,
+    }
 
 
 def _gpu(node: LabNode, gpu: Gpu) -> dict[str, Any]:
@@ -116,6 +153,8 @@ def _gpu(node: LabNode, gpu: Gpu) -> dict[str, Any]:
         "fabric_state": _FABRIC_COMPLETED,
         "fabric_status": 0,
         "recovery_action": 0,
+        "memory_used_mib": 1,
+        "inforom_valid": True,
     }
 
 
@@ -178,6 +217,7 @@ def _drives(node: LabNode, parts: Parts) -> list[dict[str, Any]]:
             "model": drive.row["model"],
             "serial": drive.serial,
             "revision": drive.row["revision"],
+            "capacity_bytes": drive.row["capacity_bytes"],
             "read_gbps": round(
                 seeded.noisy(figures["drive_read_gbps"], figures["noise"], node.seed, node.name, "drive", drive.index),
                 2,

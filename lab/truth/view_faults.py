@@ -187,6 +187,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "cooling-weak": _cooling_weak,
     "persistence-off": lambda view, set_: _gpu(view, set_).update(persistence_mode=False),
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),
+    "gpu-state-wrong": lambda view, set_: _gpu(view, set_).update({set_["value_of"]: set_["value"]}),
     "rail-slow": _rail_slow,
     "leaf-port-slow": _leaf_port_slow,
     "uplink-slow": lambda view, set_: view.update(uplink_share=1.0 - float(set_["amount"])),

@@ -26,10 +26,10 @@ from typing import Any, Protocol
 import pynvml as nvml  # the module of the package nvidia-ml-py
 
 from .amdgpu_sysfs import AmdGpus, Counters
+from .host import ROOT
 from .plan import AMD, NVIDIA
 
 SCHEMA = "nodeworthy.counters/1"
-ROOT = "NODEWORTHY_HOST_ROOT"
 _TICK_SECONDS = 1.0
 _MOST_SAMPLES = 240
 _MOST_LINKS = 36

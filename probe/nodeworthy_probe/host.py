@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = "NODEWORTHY_HOST_ROOT"
+"""Where a test's process finds the host's /proc and /sys; the root folder when it is not set."""
 _PLACES = {
     "NODEWORTHY_BOOT_ID_FILE": "/proc/sys/kernel/random/boot_id",
     "NODEWORTHY_MACHINE_ID_FILE": "/etc/machine-id",

@@ -96,6 +96,30 @@ def _fabric(handle: Any) -> Any:
     return info
 
 
+def _memory_used(handle: Any) -> int:
+    """What running work holds: the second form of the call leaves out what the driver keeps for itself.
+
+    Whose work it is cannot be asked from within a container, which sees no processes but its own.
+    """
+    return int(nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2).used) // _MIB
+
+
+def _inforom_valid(handle: Any) -> int:
+    try:
+        nvml.nvmlDeviceValidateInforom(handle)
+    except nvml.NVMLError_CorruptedInforom:
+        return 0
+    return 1
+
+
+def _retired_pages(handle: Any) -> int:
+    causes = (
+        nvml.NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS,
+        nvml.NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
+    )
+    return sum(len(nvml.nvmlDeviceGetRetiredPages(handle, cause)) for cause in causes)
+
+
 def _recovery_action(handle: Any) -> int:
     field = nvml.nvmlDeviceGetFieldValues(handle, [_FIELD_RECOVERY_ACTION])[0]
     if field.nvmlReturn != nvml.NVML_SUCCESS:
@@ -129,6 +153,9 @@ _READERS: dict[str, Reader] = {
     "ecc_mode": lambda handle: int(nvml.nvmlDeviceGetEccMode(handle)[0]),
     "mig_mode": lambda handle: int(nvml.nvmlDeviceGetMigMode(handle)[0]),
     "recovery_action": _recovery_action,
+    "memory_used": _memory_used,
+    "inforom_valid": _inforom_valid,
+    "pages_retired": _retired_pages,
 }
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import counters, group, kernel_source, own_check
+from . import counters, group, kernel_source, own_check, plain
 from .budget import Budget
 from .counters import Watch
 from .kernel_source import KernelLog
@@ -37,7 +37,6 @@ from .readings import (
     kernel,
     memory_stream,
     ports,
-    settings,
     topology,
     wire,
 )
@@ -61,7 +60,6 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "chronyc": host.read_clock,
     "stress-ng": host.read_stress,
     "gpu_burn": host.read_burn,
-    "host-state": settings.read,
     "ibstat": ports.read,
     "nvidia-smi": topology.read,
     "gpu_stream": memory_stream.read_gpus,
@@ -69,7 +67,7 @@ _INTERPRETERS: dict[str, Interpreter] = {
 }
 _WIRE = ("ib_write_bw", "ib_write_lat")
 """Tools that need a partner: the other node in a pair, the loopback on one node."""
-_MODULES = {"nvml": "nvml_snapshot", "amdsmi": "amd_snapshot", "host-state": "host_state"}
+_MODULES = {"nvml": "nvml_snapshot", "amdsmi": "amd_snapshot"}
 """Tools that are programs of our own, each a process, so that what hangs in a driver can be ended."""
 _IDENTITY = ("nvml", "amdsmi")
 KERNEL_LOG = "kernel-log"
@@ -157,6 +155,8 @@ class Suite:
     def _run_tool(self, command: tuple[str, ...], spec: TestSpec) -> ToolRun:
         if spec.tool == own_check.TOOL:
             return own_check.run_check(spec, self.stopping)
+        if plain.is_plain(spec.tool):
+            return plain.read_files(spec)
         return run_tool(command, spec.timeout_seconds, spec.environment, self.stopping)
 
     def _read_kernel(self, number: int, spec: TestSpec, mark: KernelLog) -> Outcome:
@@ -191,6 +191,8 @@ def _prepare(context: Context, folder: Path) -> tuple[tuple[str, ...], Interpret
     spec = context.test
     if spec.tool in _MODULES:
         return (sys.executable, "-m", f"nodeworthy_probe.{_MODULES[spec.tool]}"), _INTERPRETERS[spec.tool]
+    if plain.is_plain(spec.tool):
+        return (spec.tool, *spec.arguments), plain.interpreter(spec.tool)
     with_files = _with_files(context)
     if with_files is not None:
         command, read = with_files

@@ -61,6 +61,7 @@ EXPECTED = {
     "wrong-values": Expected(("wrong",), QUARANTINED),
     "throttled": Expected(("gpu/7", "throttle_hardware", "airflow"), QUARANTINED),
     "persistence-off": Expected(("gpu/0", "persistence_mode", "fail-config"), BEFORE_BURN_IN, NEVER),
+    "gpu-state-wrong": Expected(("gpu/5", "memory_used", "fail-config"), BEFORE_BURN_IN, NEVER),
     "fabric-incomplete": Expected(("gpu/0", "fabric_state", "Fabric Manager"), QUARANTINED, NEVER),
     "tool-hang": Expected(("tool-error", "pcie.bandwidth", "timed-out"), BEFORE_BURN_IN),
     "tool-crash": Expected(("tool-error", "collective.all_reduce", "signal 11"), BEFORE_BURN_IN),

@@ -43,8 +43,14 @@ def _host_files(view: dict[str, Any], host: Path) -> dict[str, str]:
     from lab.tpm.event_log import write
 
     (host / _EVENT_LOG).write_bytes(write(view.get("tpm", {}).get("events", [])))
-    host_files.write(host / "root", view)
+    mounted = frozenset(place for place in (host_files.PROC, host_files.LOGS) if _is_mounted(place))
+    host_files.write(host / "root", view, mounted)
     return {name: str(host / name) for name in (*contents, _EVENT_LOG)} | {"NODEWORTHY_HOST_ROOT": str(host / "root")}
+
+
+def _is_mounted(place: str) -> bool:
+    """Whether the pod mounts this folder of its host; a test without a pod says so by a variable."""
+    return Path(place).is_dir() or place in os.environ.get("NODEWORTHY_LAB_MOUNTED", "").split(",")
 
 
 def _image(view_path: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -49,7 +50,7 @@ def sku(document: Document) -> Sku:
         gpus=document["gpus"],
         nvlinks_per_gpu=document["nvlinks_per_gpu"],
         offers=tuple(document.get("offers", ())),
-        devices=MappingProxyType({kind: tuple(names) for kind, names in document.get("devices", {}).items()}),
+        devices=MappingProxyType(_named(document)),
         transports=MappingProxyType(dict(document.get("transports", {}))),
         secure_boot=document.get("security", {}).get("secure_boot", False),
         environment=Environment(**{name: row["count"] for name, row in document.get("environment", {}).items()}),
@@ -96,7 +97,26 @@ def _part(row: Document) -> PartRule:
         models=tuple(row["models"]),
         capacity_mib=row.get("capacity_mib"),
         tolerance_percent=float(row.get("tolerance_percent", 0.0)),
+        firmware=tuple(row.get("firmware", ())),
+        speed_mts=row.get("speed_mts"),
     )
+
+
+def _named(document: Document) -> dict[str, tuple[str, ...]]:
+    """Return what a SKU names by kind: devices, what its host must have, and the parts that the kernel tells of."""
+    named = {kind: tuple(names) for kind, names in document.get("devices", {}).items()}
+    named |= {kind: tuple(row["demand"]) for kind, row in document.get("host", {}).items()}
+    for kind in ("cpu", "drive"):
+        parts = tuple(json.dumps(_told(row), sort_keys=True) for row in document["parts"] if row["kind"] == kind)
+        if parts:
+            named[f"{kind}_parts"] = parts
+    return named
+
+
+def _told(row: Document) -> Document:
+    """Return of a part what the probe compares."""
+    kept = ("count", "models", "capacity_mib", "tolerance_percent", "firmware")
+    return {key: row[key] for key in kept if key in row}
 
 
 def _profile(row: Document) -> BmcProfile:

@@ -25,6 +25,7 @@ their GPU, by the catalogue and the node's pool."""
 MEMBER = "group.member"
 """The test of a node that takes part in a group and does not lead it."""
 _WORDS = {"nic": "{nics}", "gpu_nic": "{gpu_nics}", "drive": "{drives}", "scratch": "{scratch_drives}"}
+"""How a suite writes what the SKU names of these kinds; of every other kind it writes the kind's own name."""
 JOIN_SECONDS = 180
 """How long pods of one group may start after one another; the probe's own patience lies below it."""
 
@@ -49,6 +50,7 @@ def plan_document(
 ) -> dict[str, Any]:
     """Return a `nodeworthy.plan/1` document. `{gpus}` (how many), `{each_gpu}` (their numbers), `{nics}`, `{gpu_nics}`,
     `{drives}` and `{scratch_drives}` become what the SKU names.
+    `{scratch_drives}` and the other kinds (`{services}` ...) become what the SKU names.
 
     A suite of several segments gets one plan for each; `segment` counts from 1. `limits` are what the probe is told of
     them.
@@ -84,7 +86,7 @@ def _vendor(sku: Sku) -> dict[str, str]:
 
 def _test(test: TestSpec, sku: Sku, limits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     words = {"{gpus}": str(sku.gpus), "{each_gpu}": ",".join(map(str, range(sku.gpus)))}
-    words |= {_WORDS[kind]: ",".join(names) for kind, names in sku.devices.items()}
+    words |= {_WORDS.get(kind, f"{{{kind}}}"): ",".join(names) for kind, names in sku.devices.items()}
     extra = {"repeats": test.repeats if test.repeats > 1 else 0, "retry": list(test.retry), "image": test.image}
     extra |= {"needs": list(test.needs), "limits": [dict(row) for row in limits]}
     return {

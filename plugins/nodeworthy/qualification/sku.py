@@ -23,6 +23,10 @@ class PartRule:
     models: tuple[str, ...]
     capacity_mib: int | None = None
     tolerance_percent: float = 0.0
+    firmware: tuple[str, ...] = ()
+    """Of drives: the firmware that they may have, as the kernel tells it; empty where any will do."""
+    speed_mts: int | None = None
+    """Of memory modules: the rate at which they must run, in million transfers a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,8 @@ class Sku:
     gpus: int
     nvlinks_per_gpu: int
     devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names under which the system knows the fabric adapters (`nic`) and the drives that may be read (`drive`)."""
+    """What this SKU names, by kind: fabric adapters (`nic`), drives to be read (`drive`) or destroyed (`scratch`),
+    what the host's software must have (`services`, `mounts` ...), and its parts that the kernel is compared with."""
     offers: tuple[str, ...] = ()
     """What not every SKU can do (`fp64`, `tf32`, `fp8`, `fp4`) or has installed (`eud`)."""
     transports: Mapping[str, str] = field(default_factory=dict)

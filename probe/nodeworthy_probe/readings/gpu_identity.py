@@ -30,11 +30,15 @@ _UNITS = {
     "ecc_mode": "bool",
     "mig_mode": "bool",
     "recovery_action": "count",
+    "memory_used": "MiB",
+    "inforom_valid": "bool",
+    "pages_retired": "count",
 }
 _TEXTS = ("uuid", "serial", "model", "vbios", "inforom", "pci")
 # Where the driver's "Not Supported" is itself the answer: no fabric to register with (its state is 0,
-# NVML_GPU_FABRIC_STATE_NOT_SUPPORTED), no partitions. On a SKU without NVLink the links are none as well.
-_NONE_OF_IT = ("fabric_state", "fabric_status", "mig_mode")
+# NVML_GPU_FABRIC_STATE_NOT_SUPPORTED), no partitions, no retired pages since Ampere, which remaps rows instead. On a
+# SKU without NVLink the links are none as well.
+_NONE_OF_IT = ("fabric_state", "fabric_status", "mig_mode", "pages_retired")
 _NOT_SUPPORTED = "Not Supported"
 # NVML clocks event reasons: HW slowdown, HW thermal slowdown, HW power brake (nvml.h).
 _HARDWARE_REASONS = 0x8 | 0x40 | 0x80

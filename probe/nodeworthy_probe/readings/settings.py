@@ -1,18 +1,22 @@
 """Kernel settings of the host, compared with what the test's arguments ask for.
 
-Arguments: ``--governor NAME``, ``--clocksources A,B``, ``--modules A,B,...``, as the suite wants them.
+Arguments of ``host-state``: ``--governor NAME``, ``--clocksources A,B``, ``--modules A,B,...``, ``--full PERCENT``
+(from where on a file system counts as full) and ``--blocks ORDER,COUNT`` (a NUMA node is fragmented unless it has so
+many free blocks of memory of one order from this one on, as gcm's check of buddyinfo asks). Of ``kernel-arguments``:
+``--demand A,B|C``, where either of B and C will do. Of ``fabric-state``: the log's name.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nodeworthy_probe.parsers.json_document import mapping, sequence, whole
-from nodeworthy_probe.records import Measurement, Reading, Text, missing
+from nodeworthy_probe.parsers.numbers import finite
+from nodeworthy_probe.records import Reading, Text
 
 from .context import Context
+from .demands import count_of, document, named, nothing, rows, wanted
 
 _PEERMEM = "nvidia_peermem"
 _UNITS = {
@@ -22,59 +26,74 @@ _UNITS = {
     "clocksource_trusted": "bool",
     "gpu_direct_rdma": "bool",
     "swap": "MiB",
-    "memory": "MiB",
     "huge_pages": "count",
+    "locked_memory_unlimited": "bool",
+    "file_systems_full": "count",
+    "numa_nodes_fragmented": "count",
 }
+_ARGUMENTS = {"kernel_arguments_missing": "count"}
+_FABRIC = {"fabric_manager_differs": "bool"}
+_UNREADABLE = "the host's state is not readable"
 
 
 def read(text: str, context: Context) -> Reading:
     """A row per setting; one that the host does not tell is a missing row."""
-    try:
-        state = mapping(json.loads(text))
-    except (ValueError, RecursionError):
-        state = {}
+    state = document(text)
     if not state:
-        rows = tuple(missing("node", name, unit) for name, unit in _UNITS.items())
-        return Reading(rows, problem="the host's state is not readable")
-    wanted = _wanted(context.test.arguments)
-    values = _values(state, wanted)
-    rows = tuple(
-        missing("node", name, unit) if values[name] is None else Measurement("node", name, values[name], unit)
-        for name, unit in _UNITS.items()
-    )
+        return nothing(_UNITS, _UNREADABLE)
+    asked = wanted(context.test.arguments)
     arguments = state.get("kernel_arguments")
     texts = (Text("node", "kernel_arguments", arguments),) if isinstance(arguments, str) and arguments else ()
-    return Reading(rows, texts=texts, lines=_lines(state, wanted))
+    return Reading(rows(_values(state, asked), _UNITS), texts=texts, lines=_lines(state, asked))
 
 
-def _wanted(arguments: Sequence[str]) -> dict[str, list[str]]:
-    pairs = zip(arguments[::2], arguments[1::2], strict=False)
-    return {name.removeprefix("--"): [word for word in words.split(",") if word] for name, words in pairs}
+def read_arguments(text: str, context: Context) -> Reading:
+    """How many of the demanded arguments the kernel was not started with."""
+    state = document(text)
+    line = state.get("kernel_arguments")
+    if not isinstance(line, str) or not line:
+        return nothing(_ARGUMENTS, "the kernel's command line cannot be read")
+    given = set(line.split())
+    lacking = [one for one in wanted(context.test.arguments).get("demand", []) if given.isdisjoint(one.split("|"))]
+    said = named(lacking, "kernel arguments that are missing", "")
+    return Reading(rows({"kernel_arguments_missing": float(len(lacking))}, _ARGUMENTS), lines=(said,))
 
 
-def _values(state: Mapping[str, Any], wanted: Mapping[str, list[str]]) -> dict[str, float | None]:
+def read_fabric(text: str, context: Context) -> Reading:
+    """Whether Fabric Manager is of another version than the driver; unknown where either is not told."""
+    state = document(text)
+    driver, manager = state.get("driver"), state.get("fabric_manager")
+    if not driver or not manager:
+        lacking = "the driver tells no version" if not driver else f"{context.test.arguments[0]} tells no version"
+        return Reading(rows({}, _FABRIC), lines=(f"{lacking}; nothing was compared",))
+    line = f"driver {driver}, Fabric Manager {manager}"
+    return Reading(rows({"fabric_manager_differs": float(driver != manager)}, _FABRIC), lines=(line,))
+
+
+def _values(state: Mapping[str, Any], asked: Mapping[str, list[str]]) -> dict[str, float | None]:
     governors = mapping(state.get("governors"))
-    others = sum(whole(count) or 0 for name, count in governors.items() if name not in wanted.get("governor", []))
-    clock = state.get("clocksource")
-    balancing, swap, memory = (whole(state.get(name)) for name in ("numa_balancing", "swap_kib", "memory_kib"))
-    lacking = _lacking(state, wanted)
+    others = sum(whole(count) or 0 for name, count in governors.items() if name not in asked.get("governor", []))
+    clock, locked = state.get("clocksource"), state.get("locked_memory")
+    balancing, swap = (whole(state.get(name)) for name in ("numa_balancing", "swap_kib"))
     return {
         "cpus_of_another_governor": float(others),
-        "modules_missing": None if lacking is None else float(len(lacking)),
+        "modules_missing": count_of(_lacking(state, asked)),
         "numa_balancing": None if balancing is None else float(bool(balancing)),
-        "clocksource_trusted": float(clock in wanted.get("clocksources", [])) if isinstance(clock, str) else None,
+        "clocksource_trusted": float(clock in asked.get("clocksources", [])) if isinstance(clock, str) else None,
         "gpu_direct_rdma": _gpu_direct(state),
         "swap": None if swap is None else swap / 1024,
-        "memory": None if memory is None else memory / 1024,
-        "huge_pages": _float(whole(state.get("huge_pages"))),
+        "huge_pages": finite(whole(state.get("huge_pages"))),
+        "locked_memory_unlimited": float(locked == "unlimited") if isinstance(locked, str) else None,
+        "file_systems_full": count_of(_full(state, asked)),
+        "numa_nodes_fragmented": count_of(_fragmented(state, asked)),
     }
 
 
-def _lacking(state: Mapping[str, Any], wanted: Mapping[str, list[str]]) -> list[str] | None:
+def _lacking(state: Mapping[str, Any], asked: Mapping[str, list[str]]) -> list[str] | None:
     if not isinstance(state.get("modules"), list):
         return None
     loaded = sequence(state.get("modules"))
-    return [name for name in wanted.get("modules", []) if name not in loaded]
+    return [name for name in asked.get("modules", []) if name not in loaded]
 
 
 def _gpu_direct(state: Mapping[str, Any]) -> float | None:
@@ -83,17 +102,39 @@ def _gpu_direct(state: Mapping[str, Any]) -> float | None:
     return float(_PEERMEM in sequence(state.get("modules")) or state.get("open_driver") is True)
 
 
-def _float(value: int | None) -> float | None:
-    return None if value is None else float(value)
+def _full(state: Mapping[str, Any], asked: Mapping[str, list[str]]) -> list[str] | None:
+    """The file systems that are used from the asked share on; None when one of them did not tell."""
+    limits, used = _numbers(asked, "full", 1), mapping(state.get("used_percent"))
+    shares = {name: finite(share) for name, share in used.items()}
+    if not limits or not shares or None in shares.values():
+        return None
+    return [f"{name} ({share:.0f} %)" for name, share in shares.items() if share is not None and share >= limits[0]]
 
 
-def _lines(state: Mapping[str, Any], wanted: Mapping[str, list[str]]) -> tuple[str, ...]:
+def _fragmented(state: Mapping[str, Any], asked: Mapping[str, list[str]]) -> list[str] | None:
+    limits, nodes = _numbers(asked, "blocks", 2), mapping(state.get("free_blocks"))
+    if not limits or not nodes:
+        return None
+    order, least = limits
+    return [node for node, blocks in nodes.items() if max(map(_count, sequence(blocks)[order:]), default=0) < least]
+
+
+def _count(value: object) -> int:
+    return whole(value) or 0
+
+
+def _numbers(asked: Mapping[str, Sequence[str]], name: str, count: int) -> list[int]:
+    words = [word for word in asked.get(name, []) if word.isdigit()]
+    return [int(word) for word in words] if len(words) == count else []
+
+
+def _lines(state: Mapping[str, Any], asked: Mapping[str, list[str]]) -> tuple[str, ...]:
     governors = ", ".join(f"{count} x {name}" for name, count in mapping(state.get("governors")).items())
-    lacking = _lacking(state, wanted)
     return (
         f"governors: {governors or 'none, the firmware decides'}; clock source {state.get('clocksource')}; "
-        f"NUMA balancing {state.get('numa_balancing')}; swap {state.get('swap_kib')} KiB",
-        f"kernel modules that are missing: {', '.join(lacking) if lacking else 'none'}"
-        if lacking is not None
-        else "the list of kernel modules cannot be read",
+        f"NUMA balancing {state.get('numa_balancing')}; swap {state.get('swap_kib')} KiB; "
+        f"locked memory {state.get('locked_memory')}",
+        named(_lacking(state, asked), "kernel modules that are missing", "the list of kernel modules cannot be read"),
+        named(_full(state, asked), "file systems that are full", "how full the file systems are cannot be read"),
+        named(_fragmented(state, asked), "NUMA nodes whose free memory is in small pieces", "no buddyinfo"),
     )

@@ -28,7 +28,7 @@ def _errors(name: str, document: dict[str, Any]) -> list[str]:
 
 
 def test_a_healthy_node_gives_every_figure(run_probe: RunProbe) -> None:
-    """L1 from end to end: 246 figures, none missing, no finding, a quote beside them."""
+    """L1 from end to end: 270 figures, none missing, no finding, a quote beside them."""
     run = run_probe()
 
     assert run.exit_code == 0, run.log
@@ -36,8 +36,8 @@ def test_a_healthy_node_gives_every_figure(run_probe: RunProbe) -> None:
     assert _errors("result-1", run.result) == []
     assert _errors("receipt-1", run.receipt) == []
     assert [test["execution"] for test in run.result["tests"]] == ["completed"] * 7
-    # 1 + 8 x 17 identity, 8 x 2 + 2 diagnostic, 16 host and 56 + 8 peer bandwidths, 4 collective, 7 kernel.
-    assert len(run.result["measurements"]) == 137 + 18 + 16 + 64 + 4 + 7
+    # 1 + 8 x 20 identity, 8 x 2 + 2 diagnostic, 16 host and 56 + 8 peer bandwidths, 4 collective, 7 kernel.
+    assert len(run.result["measurements"]) == 161 + 18 + 16 + 64 + 4 + 7
     assert {row["status"] for row in run.result["measurements"]} == {"ok"}
     assert run.result["findings"] == []
     assert run.value("node", "bus_bandwidth") == pytest.approx(478.9, rel=0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,10 @@ from lab.truth.fleet import FleetFile, NodeSpec
 from lab.truth.world import LabClock, World
 from tests.data import node_views
 
-WANTED = ("--governor", "performance", "--clocksources", "tsc", "--modules", "nvidia,ib_core")
+WANTED = (
+    *("--governor", "performance", "--clocksources", "tsc", "--modules", "nvidia,ib_core"),
+    *("--full", "90", "--blocks", "8,10"),
+)
 
 
 @pytest.fixture
@@ -41,22 +45,26 @@ def values(reading: Reading) -> dict[tuple[str, str], float | None]:
     return {(row.component, row.metric): row.value for row in reading.measurements}
 
 
-def state(tmp_path: Path, view: NodeView, monkeypatch: pytest.MonkeyPatch, capsys: Any, **changes: Any) -> Reading:
-    """Read the host's files of a view as the probe's own process prints them."""
+def space(_path: str) -> Any:
+    """Return the numbers of a file system that is used by 12 %."""
+    return SimpleNamespace(f_blocks=100, f_bfree=88, f_bavail=88)
+
+
+def state(tmp_path: Path, view: NodeView, **changes: Any) -> Reading:
+    """Read the host's files of a view."""
     view.document["settings"].update(changes)
     host_files.write(tmp_path / "root", view.document)
-    monkeypatch.setenv("NODEWORTHY_HOST_ROOT", str(tmp_path / "root"))
-    assert host_state.main() == 0
-    return settings.read(capsys.readouterr().out, context("host-state", *WANTED))
+    return settings.read(json.dumps(host_state.state(tmp_path / "root", space)), context("host-state", *WANTED))
 
 
-def test_a_host_set_as_asked(tmp_path: Path, view: NodeView, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_a_host_set_as_asked(tmp_path: Path, view: NodeView) -> None:
     """Governor, clock source, modules and swap are right; the kernel's arguments are kept as text."""
-    reading = state(tmp_path, view, monkeypatch, capsys)
+    reading = state(tmp_path, view)
     found = {metric: value for (_, metric), value in values(reading).items()}
     assert found["cpus_of_another_governor"] == found["modules_missing"] == found["numa_balancing"] == 0
     assert found["clocksource_trusted"] == found["gpu_direct_rdma"] == 1
-    assert found["swap"] == 0
+    assert found["locked_memory_unlimited"] == 1
+    assert found["swap"] == found["file_systems_full"] == found["numa_nodes_fragmented"] == 0
     assert any(text.name == "kernel_arguments" and "iommu=pt" in text.value for text in reading.texts)
 
 
@@ -69,23 +77,21 @@ def test_a_host_set_as_asked(tmp_path: Path, view: NodeView, monkeypatch: pytest
         ({"swap_kib": 2097152}, "swap", 2048),
         ({"modules": ["nvidia"]}, "modules_missing", 1),
         ({"modules": ["nvidia", "ib_core"]}, "gpu_direct_rdma", 0),
+        ({"locked_memory": "65536"}, "locked_memory_unlimited", 0),
+        ({"free_blocks": 9}, "numa_nodes_fragmented", 2),
     ],
 )
 def test_each_wrong_setting_shows_in_its_own_row(
-    tmp_path: Path, view: NodeView, monkeypatch: pytest.MonkeyPatch, capsys: Any,
-    changes: dict[str, Any], metric: str, value: float,
-) -> None:  # fmt: skip
-    """2 GiB of swap are 2048 MiB; without nvidia_peermem and without the open driver there is no GPUDirect RDMA."""
-    assert values(state(tmp_path, view, monkeypatch, capsys, **changes))["node", metric] == value
-
-
-def test_a_host_that_tells_nothing_has_no_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    tmp_path: Path, view: NodeView, changes: dict[str, Any], metric: str, value: float
 ) -> None:
+    """2 GiB of swap are 2048 MiB; without nvidia_peermem and without the open driver there is no GPUDirect RDMA."""
+    assert values(state(tmp_path, view, **changes))["node", metric] == value
+
+
+def test_a_host_that_tells_nothing_has_no_settings(tmp_path: Path) -> None:
     """No file can be read: nothing is taken for right, except that nobody else governs the processors."""
-    monkeypatch.setenv("NODEWORTHY_HOST_ROOT", str(tmp_path / "nowhere"))
-    assert host_state.main() == 0
-    found = values(settings.read(capsys.readouterr().out, context("host-state", *WANTED)))
+    text = json.dumps(host_state.state(tmp_path / "nowhere"))
+    found = values(settings.read(text, context("host-state", *WANTED)))
     assert found.pop(("node", "cpus_of_another_governor")) == 0
     assert set(found.values()) == {None}
 

@@ -85,6 +85,9 @@ PER_GPU = {
     "fabric_status": (0, "count"),
     "ecc_mode": (1, "bool"),
     "mig_mode": (0, "bool"),
+    "memory_used": (1, "MiB"),
+    "inforom_valid": (1, "bool"),
+    "pages_retired": (0, "count"),
 }
 OF_NODE = {
     "kernel.log": dict.fromkeys(
@@ -106,7 +109,11 @@ OF_NODE = {
         "clocksource_trusted": (1, "bool"),
         "gpu_direct_rdma": (1, "bool"),
         "swap": (0, "MiB"),
+        "locked_memory_unlimited": (1, "bool"),
+        "file_systems_full": (0, "count"),
+        "numa_nodes_fragmented": (0, "count"),
     },
+    "host.processes": dict.fromkeys(("processes_stuck", "file_systems_read_only", "zombies"), (0, "count")),
     "nvlink.topology": {"nvlink_pairs": (28, "count"), "nvlinks_per_pair": (18, "count")},
     "host.counters": {"memory_uncorrected_new": (0, "count"), "pcie_uncorrected_new": (0, "count")},
 }
@@ -173,6 +180,7 @@ TOOLS = {
     "collective.all_reduce": "all_reduce_perf",
     "kernel.log": "kernel-log",
     "host.settings": "host-state",
+    "host.processes": "host-processes",
     "nvlink.topology": "nvidia-smi",
     "network.ports": "ibstat",
     **dict.fromkeys(

@@ -16,7 +16,7 @@ from typing import Any
 
 _SUCCESS, _UNINITIALIZED, _INVALID_ARGUMENT, _NOT_SUPPORTED, _NOT_FOUND = 0, 1, 2, 3, 6
 _GPU_IS_LOST, _VERSION_MISMATCH = 15, 25
-_DRIVER_MISSING = 9
+_DRIVER_MISSING, _CORRUPTED_INFOROM = 9, 14
 _FABRIC_VERSIONS = {0x2000024: 2, 0x3000028: 3}
 _ECC_CORRECTED = 0
 _FIELD_MEMORY_TEMPERATURE, _FIELD_LINK_COUNT, _FIELD_RECOVERY_ACTION = 82, 91, 230
@@ -275,6 +275,28 @@ def _memory(gpu: dict[str, Any], target: Any) -> int:
     info.used = 1024 * 1024
     info.free = info.total - info.used
     return _SUCCESS
+
+
+@_of_gpu("nvmlDeviceGetMemoryInfo_v2")
+def _memory_v2(gpu: dict[str, Any], target: Any) -> int:
+    info = _target(target)
+    info.total = int(gpu["memory_total_mib"]) * 1024 * 1024
+    info.used = int(gpu.get("memory_used_mib", 1)) * 1024 * 1024
+    info.reserved = 512 * 1024 * 1024
+    info.free = info.total - info.used - info.reserved
+    return _SUCCESS
+
+
+@_of_gpu("nvmlDeviceValidateInforom")
+def _validate_inforom(gpu: dict[str, Any]) -> int:
+    return _SUCCESS if gpu.get("inforom_valid", True) else _CORRUPTED_INFOROM
+
+
+@_of_gpu("nvmlDeviceGetRetiredPages")
+def _retired_pages(gpu: dict[str, Any], _cause: Any, count: Any, _pages: Any) -> int:
+    if "pages_retired" not in gpu:
+        return _NOT_SUPPORTED  # since Ampere rows are remapped instead
+    return _put(count, int(gpu["pages_retired"]))
 
 
 @_of_gpu("nvmlDeviceGetMigMode")

@@ -36,4 +36,26 @@ def _patch():
     ctypes.CDLL = Loader
 
 
+def _patch_statvfs():
+    """How full the pretended host's file systems are, for what a process of the lab asks below its host's root."""
+    import os
+
+    real, whole = os.statvfs, 1_000_000
+
+    def statvfs(path):
+        root = os.environ.get("NODEWORTHY_HOST_ROOT")
+        if not root or not str(path).startswith(root):
+            return real(path)
+        import json
+        from pathlib import Path
+
+        view = Path(os.environ.get("NODEWORTHY_LAB_VIEW") or "/run/nodeworthy-lab/view.json").read_text("utf-8")
+        used = int(json.loads(view).get("settings", {}).get("used_percent", 12))
+        free = whole - used * whole // 100
+        return os.statvfs_result((4096, 4096, whole, free, free, 0, 0, 0, 0, 255))
+
+    os.statvfs = statvfs
+
+
+_patch_statvfs()
 sys.meta_path.insert(0, _WaitForPynvml)
