@@ -285,3 +285,22 @@ def test_environment_and_volumes(core: Any, namespace: str) -> None:
     pod["spec"]["volumes"] = [{"name": "m", "configMap": {"name": "m"}}]
     run(core, namespace, pod, "Succeeded")
     assert log_of(core, namespace, "env") == "env|from map|hidden|env-x\ntext"
+
+
+def test_folders_of_the_host_are_only_read_by_a_test_that_looks_at_them(core: Any, namespace: str) -> None:
+    """What the product asks for processes and logs is mounted, and nothing can be written there."""
+    from kubernetes.client import ApiClient, models
+    from nodeworthy.tasks.privileges import grant
+
+    container = models.V1Container(name="c")
+    empty = models.V1Pod(metadata=models.V1ObjectMeta(), spec=models.V1PodSpec(containers=[container]))
+    granted = ApiClient().sanitize_for_serialization(grant(empty, {"processes": "a.b", "logs": "a.c"}))
+    assert granted["metadata"]["annotations"] == {"nodeworthy.dev/privileges": "logs for a.c, processes for a.b"}
+    assert granted["spec"]["containers"][0].keys() == {"name", "volumeMounts"}
+    command = "ls -d /host/proc /host/log; touch /host/proc/x /host/log/x || echo refused"
+    pod = sleeper("looks", command, volumes=granted["spec"]["volumes"])
+    pod["spec"]["containers"][0]["volumeMounts"] = granted["spec"]["containers"][0]["volumeMounts"]
+    run(core, namespace, pod, until="Succeeded")
+    said = log_of(core, namespace, "looks").splitlines()
+    assert said[-1] == "refused"
+    assert {"/host/log", "/host/proc"} <= set(said)
