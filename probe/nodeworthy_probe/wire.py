@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import pci_tree
-from .counter_watch import ROOT
 from .each_device import END, HEAD
 from .group import PLAN_VARIABLE, Group, ask, group_of, joined
+from .host import ROOT
 
 OUT, IN = "out", "in"
 """From the leader to its partner, and the other way."""

@@ -30,7 +30,7 @@ def _row(reading: Reading, component: str, metric: str) -> tuple[float | None, s
 @pytest.mark.parametrize(
     ("test", "read", "rows"),
     [
-        ("gpu.identity", gpu_identity.read, 1 + 2 * 17),
+        ("gpu.identity", gpu_identity.read, 1 + 2 * 20),
         ("gpu.diag", gpu_diag.read, 2 * 2 + 2),
         ("pcie.bandwidth", bandwidth.read, 2 * 2),
         ("nvlink.bandwidth", bandwidth.read, 2 + 2),
