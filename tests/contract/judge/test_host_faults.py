@@ -50,7 +50,7 @@ def judged(run: RunProbe, view: dict[str, Any]) -> Judgement:
     sku = replace(sku, devices={**sku.devices, "mounts": ("/raid",)})
     whom: Addressee = {"node": "gpu-a01", "serial": str(view["serial"]), "episode": 1, "nonce": "a" * 64}
     plan = plan_document(suite, sku, Scope.HARDWARE, **whom)
-    document = run({**view, "speed": 100_000.0}, plan, NODEWORTHY_LAB_MOUNTED="/host/proc,/host/log").result
+    document = run({**view, "speed": 100_000.0}, plan).result
     stored = StoredResult("gpu-a01", 1, Scope.HARDWARE, "l0", EvidenceReference("b", "c" * 64, 1), document, False)
     return judge_context(Context(stored, suite, sku, library().baselines(SKU), sku.firmware_set, whom["serial"]))
 

@@ -67,6 +67,7 @@ def run_probe(tmp_path: Path, node_folder: Path) -> RunProbe:
             "PATH": os.environ["PATH"],
             "NODEWORTHY_LAB_VIEW": str(view_path),
             "NODEWORTHY_OUTPUT": str(output),
+            "NODEWORTHY_LAB_MOUNTED": "/host/proc,/host/log",  # what a pod of L0 mounts of its host
             "NODEWORTHY_PLAN": json.dumps(plan or node_views.plan()),
             **more,
         }
