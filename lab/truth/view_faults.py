@@ -195,6 +195,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "errors-rise": _errors_rise,
     "setting-wrong": lambda view, set_: view["settings"].update({set_["setting"]: set_["value"]}),
     "drive-failing": _drive_failing,
+    "nic-pcie-narrow": lambda view, set_: view["rdma"][int(set_["rail"])].update(pcie={"width": int(set_["width"])}),
     "acs-on": lambda view, set_: view.update(pci={"acs_redirect": True}, gpu_direct_share=1.0 - float(set_["amount"])),
     "secure-boot-off": _secure_boot_off,
     "rdma-off": lambda view, set_: view.update(rdma_usable=False),

@@ -10,9 +10,8 @@ import re
 from pathlib import Path
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_DISPLAY = ("0x0300", "0x0302")
-"""PCI classes of GPUs: VGA controller and 3D controller."""
-_NVIDIA = "0x10de"
+_GPUS = {"0x10de": ("0x0300", "0x0302"), "0x1002": ("0x0302", "0x0380", "0x1200")}
+"""PCI classes of GPUs by vendor, NVIDIA and AMD: display controllers, processing accelerators."""
 
 
 def adapter(root: Path, name: str) -> Path | None:
@@ -32,10 +31,11 @@ def drive(root: Path, name: str) -> Path | None:
 
 
 def gpus(root: Path) -> list[Path]:
-    """The PCI devices of all NVIDIA GPUs, by address."""
+    """The PCI devices of all NVIDIA and AMD GPUs, by address."""
     found = []
     for place in sorted((root / "sys/bus/pci/devices").glob("*")):
-        if text(place / "vendor") == _NVIDIA and (text(place / "class") or "").startswith(_DISPLAY):
+        kinds = _GPUS.get(text(place / "vendor") or "", ())
+        if kinds and (text(place / "class") or "").startswith(kinds):
             device = _function(place)
             found += [device] if device is not None else []
     return found

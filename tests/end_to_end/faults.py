@@ -70,6 +70,8 @@ EXPECTED = {
     "dcgm-fail": Expected(("gpu/2", "dcgm/80"), QUARANTINED),
     "errors-rise": Expected(("gpu/3", "nvlink_errors_new", "is not 0"), QUARANTINED),
     "port-down": Expected(("nic/mlx5_3", "port_active 0 is not 1", "cable"), QUARANTINED),
+    "nic-pcie-narrow": Expected(("nic/mlx5_3", "link_width 8 is not 16"), QUARANTINED, NEVER),
+    "acs-on": Expected(("acs_redirects 16 is not 0", "fail-config"), BEFORE_BURN_IN, NEVER),
     "setting-wrong": Expected(("cpus_of_another_governor", "fail-config"), BEFORE_BURN_IN, NEVER),
     "no-boot": Expected(("boot progress", "PCIResourceConfigStarted"), ("declared", "firmware_current")),
     "boots-old-image": Expected(("service-2026.08", "service-2026.11"), ("burned_in",)),
@@ -95,7 +97,6 @@ BORNE: dict[str, dict[str, Any]] = {
     "uplink-slow": {},
     "intermittent": {},
     "rdma-off": {},
-    "acs-on": {},
     "stalls": {},
 }
 """Not worth refusing a node: a BMC that takes its time, corrected errors, which no baseline limits, a check of an

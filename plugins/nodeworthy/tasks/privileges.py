@@ -3,8 +3,8 @@
 Drives and fabric adapters are devices of the host, which a container sees only when it is privileged; the clock's
 daemon is asked through its socket. AMD's tools open /dev/kfd and /dev/dri, which the device plugin allows to the pod
 that holds amd.com/gpu. Processes, mounts and logs of the host are looked at in folders of it, mounted to read: the pod
-stays in a process namespace of its own, so nothing in it can end a process of the host. A plan without such a test gets
-a pod without any of it.
+stays in a process namespace of its own, so nothing in it can end a process of the host. PCI configuration space shows
+itself to CAP_SYS_ADMIN alone. A plan without such a test gets a pod without any of it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ MOUNTED = {
 }
 """What of the host a need mounts: volume, path, where the pod sees it, and the kind that must be there."""
 READ_ONLY = ("processes", "logs")
+PCI_CONFIG = "pci_config"
 ANNOTATION = "nodeworthy.dev/privileges"
 
 
@@ -33,6 +34,8 @@ def grant(pod: Any, needs: Mapping[str, str]) -> Any:
     probe = pod.spec.containers[0]
     if any(need in PRIVILEGED for need in needs):
         probe.security_context = models.V1SecurityContext(privileged=True)
+    elif PCI_CONFIG in needs:
+        probe.security_context = models.V1SecurityContext(capabilities=models.V1Capabilities(add=["SYS_ADMIN"]))
     for name, path, seen_at, kind in [row for need in sorted(needs) for row in MOUNTED.get(need, ())]:
         source = models.V1HostPathVolumeSource(path=path, type=kind)
         pod.spec.volumes = [*(pod.spec.volumes or []), models.V1Volume(name=name, host_path=source)]

@@ -114,6 +114,7 @@ OF_NODE = {
         "numa_nodes_fragmented": (0, "count"),
     },
     "host.processes": dict.fromkeys(("processes_stuck", "file_systems_read_only", "zombies"), (0, "count")),
+    "pcie.acs": {"acs_redirects": (0, "count")},
     "nvlink.topology": {"nvlink_pairs": (28, "count"), "nvlinks_per_pair": (18, "count")},
     "host.counters": {"memory_uncorrected_new": (0, "count"), "pcie_uncorrected_new": (0, "count")},
 }
@@ -128,6 +129,8 @@ COUNTERS = {
     "pcie.under_load": {"pcie_generation_reached": (5, "count")},
 }
 OF_NIC = {
+    "pcie.link": {"link_share": (1, "ratio"), "link_width": (16, "count")},
+    "pcie.settings": {"max_read_request": (4096, "B"), "relaxed_ordering": (1, "bool")},
     "network.ports": {"port_active": (1, "bool"), "port_rate": (400, "Gb/s")},
     "network.counters": {"link_downed_new": (0, "count"), "port_errors_new": (0, "count")},
 }
@@ -182,6 +185,9 @@ TOOLS = {
     "host.settings": "host-state",
     "host.processes": "host-processes",
     "nvlink.topology": "nvidia-smi",
+    "pcie.link": "pci-link",
+    "pcie.settings": "pci-settings",
+    "pcie.acs": "pci-acs",
     "network.ports": "ibstat",
     **dict.fromkeys(
         ("gpu.counters", "nvlink.counters", "host.counters", "network.counters", "pcie.under_load"), "counters"
