@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from . import pci_tree
 
@@ -32,13 +33,6 @@ class Link:
     best_speed: float | None
     best_width: float | None
 
-    @property
-    def share(self) -> float | None:
-        """The link's rate as a share of the best that both ends can do."""
-        if not (self.speed is not None and self.width is not None and self.best_speed and self.best_width):
-            return None
-        return self.speed * self.width / (self.best_speed * self.best_width)
-
 
 @dataclass(frozen=True)
 class Control:
@@ -46,6 +40,37 @@ class Control:
 
     max_read_request: float | None = None
     relaxed_ordering: float | None = None
+
+
+def look_at_links(root: Path, arguments: Sequence[str]) -> dict[str, Any]:
+    """The links of the fabric adapters and NVMe drives that are named: ``mlx5_0,nvme2n1``."""
+    found: dict[str, Any] = {}
+    for name in devices_of(arguments):
+        place = pci_tree.drive(root, name) if name.startswith("nvme") else pci_tree.adapter(root, name)
+        link = link_of(place) if place is not None else Link(None, None, None, None)
+        found[name] = {"at": place.name if place is not None else None, **asdict(link)}
+    return found
+
+
+def look_at_settings(root: Path, arguments: Sequence[str]) -> dict[str, Any]:
+    """Device control of the adapters that are named, and of all GPUs by their address."""
+    places = {name: pci_tree.adapter(root, name) for name in devices_of(arguments)}
+    return {
+        "adapters": {name: asdict(control_of(place) if place else Control()) for name, place in places.items()},
+        "gpus": {place.name: asdict(control_of(place)) for place in pci_tree.gpus(root)},
+    }
+
+
+def look_at_access_control(root: Path, arguments: Sequence[str]) -> dict[str, Any]:
+    """The redirecting bits of each bridge between the adapters that are named and the GPUs beside them."""
+    places = [place for name in devices_of(arguments) if (place := pci_tree.adapter(root, name)) is not None]
+    bridges = between(places, pci_tree.gpus(root))
+    return {"adapters": len(places), "bridges": {bridge.name: redirects(bridge) for bridge in bridges}}
+
+
+def devices_of(arguments: Sequence[str]) -> list[str]:
+    """The devices that a test names in its first argument."""
+    return [name for name in arguments[0].split(",") if name] if arguments else []
 
 
 def link_of(device: Path) -> Link:

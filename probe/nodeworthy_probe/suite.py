@@ -9,7 +9,6 @@ wherever their tests stand in the plan.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -19,7 +18,6 @@ from pathlib import Path
 
 from . import counters, group, kernel_source, own_check, plain
 from .budget import Budget
-from .counter_watch import ROOT
 from .counters import Watch
 from .kernel_source import KernelLog
 from .plan import Plan, TestSpec
@@ -35,7 +33,6 @@ from .readings import (
     gpu_diag,
     gpu_identity,
     host,
-    in_process,
     iterations,
     kernel,
     memory_stream,
@@ -121,8 +118,7 @@ class Suite:
             self._budget.begin(spec)
             if spec.tool not in _AROUND:
                 outcomes.append(self._run_one(number, spec))
-                if spec.tool not in in_process.READERS:
-                    watch.look(spec.test)
+                watch.look(spec.test)
         watch.end()
         if self.plan.group is not None and self.plan.group.leads:
             group.release(self.plan.group)
@@ -134,8 +130,6 @@ class Suite:
 
     def _run_one(self, number: int, spec: TestSpec) -> Outcome:
         context = Context(self.plan, spec, self._gpu_by_pci)
-        if spec.tool in in_process.READERS:
-            return self._look(number, context)
         with tempfile.TemporaryDirectory(prefix="nodeworthy-") as folder:
             command, interpret = _prepare(context, Path(folder))
             self.started(number, spec, command)
@@ -164,18 +158,6 @@ class Suite:
         if plain.is_plain(spec.tool):
             return plain.read_files(spec)
         return run_tool(command, spec.timeout_seconds, spec.environment, self.stopping)
-
-    def _look(self, number: int, context: Context) -> Outcome:
-        """A test that only reads files, in this process: a process of its own would cost more than it."""
-        spec = context.test
-        self.started(number, spec, (spec.tool, *spec.arguments))
-        state, reading = in_process.READERS[spec.tool](context, Path(os.environ.get(ROOT) or "/"))
-        raw = f"{json.dumps(state, indent=1)}\n".encode()
-        outcome = Outcome(
-            number, spec, (spec.tool, *spec.arguments), Execution.COMPLETED, None, 0.0, None, raw, reading
-        )
-        self.ended(outcome)
-        return outcome
 
     def _read_kernel(self, number: int, spec: TestSpec, mark: KernelLog) -> Outcome:
         self.started(number, spec, (KERNEL_LOG, mark.source))

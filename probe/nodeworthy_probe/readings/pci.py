@@ -1,98 +1,89 @@
 """PCIe links of adapters and drives, and what adapters, GPUs and the bridges between them are set to.
 
-Read from files in this process: no tool is started. Links are GT/s a lane and lanes; a share of 1 means that the link
-is as fast as both of its ends can be. Maximum read requests are bytes.
+Links are GT/s a lane and lanes; a share of 1 means that the link is as fast as both of its ends can be. Maximum read
+requests are bytes. The documents are those of :mod:`nodeworthy_probe.pci_state`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
+import json
 from typing import Any
 
-from nodeworthy_probe import pci_state, pci_tree
+from nodeworthy_probe.parsers.json_document import mapping
 from nodeworthy_probe.parsers.kernel_log import normal_pci
+from nodeworthy_probe.parsers.numbers import finite
+from nodeworthy_probe.pci_state import devices_of
 from nodeworthy_probe.records import Measurement, Reading, missing
 
 from .context import Context
 
-Looked = tuple[dict[str, Any], Reading]
 _DRIVE = "nvme"
+_HIDDEN = "configuration space is hidden without CAP_SYS_ADMIN"
+_SETTINGS = (("max_read_request", "B"), ("relaxed_ordering", "bool"))
 
 
-def links(context: Context, root: Path) -> Looked:
-    """The links of the devices that the plan names: fabric adapters, or NVMe drives."""
-    state: dict[str, Any] = {}
+def read_links(text: str, context: Context) -> Reading:
+    """Three rows per device that the plan names."""
+    document = _document(text)
     rows: list[Measurement] = []
     lines: list[str] = []
-    for name in _named(context):
-        kind, find = ("drive", pci_tree.drive) if name.startswith(_DRIVE) else ("nic", pci_tree.adapter)
-        place = find(root, name)
-        link = pci_state.link_of(place) if place is not None else pci_state.Link(None, None, None, None)
-        state[name] = {"at": place.name if place is not None else None, **asdict(link)}
-        component = f"{kind}/{name}"
+    for name in devices_of(context.test.arguments):
+        link = mapping(document.get(name))
+        component = f"drive/{name}" if name.startswith(_DRIVE) else f"nic/{name}"
+        speed, width = finite(link.get("speed")), finite(link.get("width"))
+        best_speed, best_width = finite(link.get("best_speed")), finite(link.get("best_width"))
+        best = best_speed * best_width if best_speed and best_width else None
+        share = speed * width / best if speed is not None and width is not None and best else None
         rows += [
-            _row(component, "link_width", link.width, "count"),
-            _row(component, "link_speed", link.speed, "GT/s"),
-            _row(component, "link_share", link.share, "ratio"),
+            _row(component, "link_width", width, "count"),
+            _row(component, "link_speed", speed, "GT/s"),
+            _row(component, "link_share", share, "ratio"),
         ]
-        if link.share is not None and link.share < 1:
+        if share is not None and share < 1:
             lines.append(
-                f"{component} at {state[name]['at']}: {link.speed:g} GT/s x {link.width:g} where both ends can do "
-                f"{link.best_speed:g} GT/s x {link.best_width:g}"
+                f"{component} at {link.get('at')}: {speed:g} GT/s x {width:g} where both ends can do "
+                f"{best_speed:g} GT/s x {best_width:g}"
             )
     whole = sum(row.value == 1 for row in rows if row.metric == "link_share")
-    return state, Reading(tuple(rows), lines=tuple(lines or [f"{whole} of {len(rows) // 3} links are at their best"]))
+    return Reading(tuple(rows), lines=tuple(lines or [f"{whole} of {len(rows) // 3} links are at their best"]))
 
 
-def settings(context: Context, root: Path) -> Looked:
-    """Maximum read request and relaxed ordering of adapters and GPUs."""
-    state: dict[str, Any] = {}
+def read_settings(text: str, context: Context) -> Reading:
+    """Maximum read request and relaxed ordering of the adapters that the plan names and the GPUs that it expects."""
+    document = _document(text)
+    adapters, gpus = mapping(document.get("adapters")), mapping(document.get("gpus"))
+    by_index = {context.gpu_by_pci.get(normal_pci(place) or ""): found for place, found in gpus.items()}
     rows: list[Measurement] = []
-    by_index = {index: place for place in pci_tree.gpus(root) if (index := _index(place, context)) is not None}
-    devices = [(f"nic/{name}", "", pci_tree.adapter(root, name)) for name in _named(context)]
-    devices += [(f"gpu/{index}", "gpu_", by_index.get(index)) for index in context.expected_gpus]
-    for component, prefix, place in devices:
-        found = pci_state.control_of(place) if place is not None else pci_state.Control()
-        state[component] = asdict(found)
-        rows.append(_row(component, f"{prefix}max_read_request", found.max_read_request, "B"))
-        rows.append(_row(component, f"{prefix}relaxed_ordering", found.relaxed_ordering, "bool"))
+    for name in devices_of(context.test.arguments):
+        rows += _control(f"nic/{name}", "", adapters.get(name))
+    for index in context.expected_gpus:
+        rows += _control(f"gpu/{index}", "gpu_", by_index.get(index))
     seen = sorted({f"{row.value:g} B" for row in rows if row.unit == "B" and row.value is not None})
-    return state, Reading(tuple(rows), lines=(f"maximum read requests: {', '.join(seen) or _HIDDEN}",))
+    return Reading(tuple(rows), lines=(f"maximum read requests: {', '.join(seen) or f'unknown: {_HIDDEN}'}",))
 
 
-_HIDDEN = "unknown: configuration space is hidden without CAP_SYS_ADMIN"
-
-
-def access_control(context: Context, root: Path) -> Looked:
+def read_access_control(text: str, context: Context) -> Reading:
     """How many bridges between adapters and GPUs send what these write to each other through the root."""
-    adapters = [place for name in _named(context) if (place := pci_tree.adapter(root, name)) is not None]
-    bridges = pci_state.between(adapters, pci_tree.gpus(root))
-    found = {bridge.name: pci_state.redirects(bridge) for bridge in bridges}
-    redirecting = [name for name, bits in found.items() if bits]
-    unknown = [name for name, bits in found.items() if bits is None]
-    count = None if unknown or not adapters else float(len(redirecting))
+    document = _document(text)
+    found = mapping(document.get("bridges"))
+    redirecting = [name for name, bits in found.items() if finite(bits)]
+    unknown = [name for name, bits in found.items() if finite(bits) is None]
+    count = None if unknown or not finite(document.get("adapters")) else float(len(redirecting))
     line = f"{len(redirecting)} of {len(found)} bridges between adapters and GPUs redirect"
     if unknown:
-        line = f"{len(unknown)} of {len(found)} bridges tell nothing: configuration space needs CAP_SYS_ADMIN"
+        line = f"{len(unknown)} of {len(found)} bridges tell nothing: {_HIDDEN}"
     named = (f"redirecting: {', '.join(redirecting[:10])}",) if redirecting else ()
-    return dict(found), Reading((_row("node", "acs_redirects", count, "count"),), lines=(line, *named))
+    return Reading((_row("node", "acs_redirects", count, "count"),), lines=(line, *named))
 
 
-READERS: Mapping[str, Callable[[Context, Path], Looked]] = {
-    "pci-link": links,
-    "pci-settings": settings,
-    "pci-acs": access_control,
-}
+def _document(text: str) -> dict[str, Any]:
+    """What the look printed; empty for a test that was skipped."""
+    return mapping(json.loads(text)) if text else {}
 
 
-def _named(context: Context) -> Sequence[str]:
-    return [name for name in context.test.arguments[0].split(",") if name] if context.test.arguments else []
-
-
-def _index(place: Path, context: Context) -> int | None:
-    return context.gpu_by_pci.get(normal_pci(place.name) or "")
+def _control(component: str, prefix: str, found: Any) -> list[Measurement]:
+    row = mapping(found)
+    return [_row(component, f"{prefix}{name}", finite(row.get(name)), unit) for name, unit in _SETTINGS]
 
 
 def _row(component: str, metric: str, value: float | None, unit: str) -> Measurement:
