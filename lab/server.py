@@ -25,6 +25,7 @@ from lab.certificates import Certificates, write_private
 from lab.control import SOCKET, Control, IsolationDenied, LabError
 from lab.redfish.app import RedfishApp
 from lab.redfish.latency import load_latency
+from lab.spdm.authority import ensure_authority as ensure_components_authority
 from lab.tpm import ensure_authority, ensure_node
 from lab.truth.clock import LabClock
 from lab.truth.fleet import FleetFile
@@ -135,6 +136,7 @@ async def started(settings: Settings, stop: asyncio.Event) -> AsyncIterator[Worl
 def _certify_tpms(world: World) -> None:
     """The vendor's authority at once, a node's key and certificate when its system first comes up."""
     ensure_authority(world.state_dir)
+    ensure_components_authority(world.state_dir)
 
     def certify(event: WorldEvent) -> None:
         if isinstance(event, MachineUp):

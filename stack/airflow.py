@@ -60,6 +60,7 @@ def _addresses(layout: Layout) -> dict[str, str]:
         "NODEWORTHY_EVIDENCE": layout.evidence.as_uri(),
         "NODEWORTHY_FLEET": str(layout.lab / "fleet.yaml"),
         "NODEWORTHY_TPM_ROOTS": str(layout.lab / "tpm-ca.pem"),
+        "NODEWORTHY_SPDM_ROOTS": str(layout.lab / "spdm-ca.pem"),
         "NODEWORTHY_GOLDEN": str(layout.lab / "golden-measurements.json"),
     }
 

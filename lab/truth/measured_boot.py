@@ -8,8 +8,9 @@ Every digest is the SHA-256 of one line of text, so that anyone can compute refe
     pcr 7  nodeworthy-lab:secure-boot:enabled|disabled                               EV_EFI_VARIABLE_DRIVER_CONFIG
 
 Events come in this order; option ROMs in the order of the platform's firmware list. Reference values
-(`golden-measurements.json`) are a flat map from `<item>/<version>`, image name or `secure-boot/enabled` to the digest;
-only the current firmware set and the shipped images are in it.
+(`golden-measurements.json`) are a flat map from `<item>/<version>`, image name or `secure-boot/enabled` to the digest,
+and from `spdm/<item>/<version>/<index>` to what a component's root of trust measures (SHA-384); only the current
+firmware set and the shipped images are in it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from lab.spdm import responder
 from lab.truth.images import load_images
 from lab.truth.node import LabNode
 from lab.truth.platforms import load_platforms
@@ -64,4 +66,8 @@ def golden_measurements() -> dict[str, str]:
         for item in platform.firmware.values():
             if item.measured:
                 golden[f"{item.id}/{item.version}"] = digest(f"nodeworthy-lab:firmware:{item.id}:{item.version}")
+        for component in platform.spdm.values():
+            version = platform.firmware[component.firmware].version
+            for one in responder.measurements(component.firmware, version):
+                golden[f"spdm/{component.firmware}/{version}/{one.index}"] = one.digest.hex()
     return golden

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -24,6 +24,14 @@ class FirmwareItem:
     older: tuple[str, ...] = ()
     measured: str | None = None
     updateable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SpdmComponent:
+    """A component that signs what it runs: which firmware item that is, and the SPDM version it speaks."""
+
+    firmware: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,7 @@ class Platform:
     account: AccountRules
     firmware: Mapping[str, FirmwareItem]
     boot: BootTimes
+    spdm: Mapping[str, SpdmComponent]
     gpu: Mapping[str, Any] = field(repr=False)
     nvswitch: Mapping[str, Any] = field(repr=False)
     cpu: Mapping[str, Any] = field(repr=False)
@@ -134,6 +143,7 @@ def _platform(row: Mapping[str, Any]) -> Platform:
         boot=_boot(row["boot"]),
         vendor=row.get("vendor", "nvidia"),
         software=row.get("software", {}),
+        spdm=dict(found for entry in row.get("spdm", ()) for found in _spdm(entry)),
         nics=tuple(row["nics"]),
         drives=tuple(row["drives"]),
     )
@@ -141,6 +151,12 @@ def _platform(row: Mapping[str, Any]) -> Platform:
 
 def _boot(row: Mapping[str, Any]) -> BootTimes:
     return BootTimes(**{**row, "stages": tuple((name, float(seconds)) for name, seconds in row["stages"])})
+
+
+def _spdm(entry: Mapping[str, Any]) -> Iterator[tuple[str, SpdmComponent]]:
+    first, last = entry.get("range", (0, 0))
+    for number in range(first, last + 1):
+        yield entry["id"].format(number), SpdmComponent(entry["firmware"].format(number), entry["version"])
 
 
 def _firmware(entry: Mapping[str, Any]) -> list[FirmwareItem]:

@@ -165,10 +165,13 @@ class Wiring:
 
     @cached_property
     def attestation(self) -> Attestation:
-        """The verifier of TPM quotes."""
-        from nodeworthy.adapters.attestation_tpm import TpmAttestation
+        """The verifier of quotes and signed measurements."""
+        from nodeworthy.adapters.attestation import Attestations
 
-        return TpmAttestation(Path(setting("TPM_ROOTS")).read_bytes(), self.clock)
+        def roots(name: str) -> Callable[[], bytes]:
+            return lambda: Path(setting(name)).read_bytes()
+
+        return Attestations(roots("TPM_ROOTS"), roots("SPDM_ROOTS"), self.golden, self.clock)
 
     @cached_property
     def judge(self) -> Judge:

@@ -14,6 +14,7 @@ from nodeworthy.adapters.library_yaml import YamlLibrary
 from nodeworthy.errors import Permanent, Refused
 from nodeworthy.evidence.inventory import Component, FirmwareItem, Inventory, Neighbour
 from nodeworthy.evidence.measurements import EvidenceReference
+from nodeworthy.evidence.spdm import SignedMeasurements
 from nodeworthy.lifecycle.fleet import BmcAddress, FleetNode
 from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import Work
@@ -108,6 +109,18 @@ class TrustingAttestation:
     ) -> None:
         """Accept."""
         self.asked.append({"nonce": nonce, "serial": serial, "golden": golden})
+
+    def verify_measurements(
+        self, signed: SignedMeasurements, *, node: str, nonce: str, references: Sequence[Mapping[int, str]]
+    ) -> None:
+        """Accept, but for those that are called changed."""
+        self.asked.append({"component": signed.component, "nonce": nonce, "references": references})
+        if signed.statement == "changed":
+            raise Refused(f"The signed measurements of component {signed.component} of {node} are changed.")
+
+    def references(self) -> Mapping[str, str]:
+        """Reference measurements of two firmware items."""
+        return {"spdm/HGX_FW_ERoT_BMC_0/01.04.0031.0000_n04/1": "ab", "spdm/HGX_FW_GPU_SXM_1/96.00.CE.00.01/2": "cd"}
 
 
 @dataclass

@@ -17,6 +17,7 @@ from nodeworthy.evidence.bmc_guard import BmcGuard
 from nodeworthy.evidence.bmc_health import Health, Leaks, Machinery
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
+from nodeworthy.evidence.spdm import SignedMeasurements
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.lifecycle.upkeep import Due
@@ -40,6 +41,8 @@ class Machine:
     inventory: Inventory
     log: EventLog = field(default_factory=lambda: EventLog(logs={"DGX/EventLog": 0}))
     guard: BmcGuard = field(default_factory=lambda: BmcGuard(clock_ahead_seconds=0.0, secure_boot="Enabled"))
+    components: dict[str, SignedMeasurements] = field(default_factory=dict)
+    nonces: list[dict[str, str]] = field(default_factory=list)
     leaks: Leaks = field(default_factory=Leaks)
     health: Health = field(
         default_factory=lambda: Health(
@@ -168,6 +171,15 @@ class MachineBmc:
     def event_log(self, rules: LogRules) -> EventLog:
         """Read the log."""
         return self._machine.log
+
+    def sign_measurements(self, nonces: Mapping[str, str]) -> tuple[SignedMeasurements, ...]:
+        """Answer at once, or by a task where the component's answer is one."""
+        self._machine.nonces.append(dict(nonces))
+        return tuple(replace(self._machine.components[name], component=name) for name in nonces)
+
+    def signed_measurements(self, tasks: Mapping[str, str]) -> tuple[SignedMeasurements, ...]:
+        """Answer what the machine's tasks came to."""
+        return tuple(replace(self._machine.components[name], component=name) for name in tasks)
 
     def firmware(self) -> tuple[FirmwareItem, ...]:
         """Read firmware."""

@@ -16,6 +16,7 @@ _MODULES = (
     "tasks",
     "events",
     "logs",
+    "integrity",
 )
 
 

@@ -20,6 +20,7 @@ def root(context: Context) -> Document:
         "SessionService",
         "AccountService",
         "EventService",
+        "ComponentIntegrity",
     )
     return {
         "@odata.id": ROOT,

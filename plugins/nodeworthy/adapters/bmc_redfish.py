@@ -23,6 +23,7 @@ import sushy.exceptions
 from nodeworthy.adapters.bmc_redfish_errors import Phase, translate
 from nodeworthy.adapters.bmc_redfish_guard import GuardReader
 from nodeworthy.adapters.bmc_redfish_health import HealthReader
+from nodeworthy.adapters.bmc_redfish_integrity import IntegrityReader
 from nodeworthy.adapters.bmc_redfish_inventory import read_firmware, read_inventory
 from nodeworthy.adapters.bmc_redfish_log import LogReader
 from nodeworthy.adapters.bmc_redfish_soft import SoftReader
@@ -34,6 +35,7 @@ from nodeworthy.evidence.bmc_guard import BmcGuard
 from nodeworthy.evidence.bmc_health import Health, Leaks
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
+from nodeworthy.evidence.spdm import SignedMeasurements
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.ports import Clock, SystemState, UpdateState
 from nodeworthy.qualification.bmc_health import HealthRules
@@ -183,6 +185,18 @@ class _Door:
         except sushy.exceptions.SushyError as error:
             raise translate(error, self._node, Phase.READ, f"changing {path}") from error
 
+    def query(self, path: str, document: Mapping[str, Any]) -> tuple[int, Resource, Mapping[str, str]]:
+        """Post an action that only reads: status, body, headers. Raises as `ask` does."""
+        try:
+            response = self._connector.post(path, data=document, allow_reauth=False, server_side_retries_left=0)
+        except sushy.exceptions.HTTPError as error:
+            if error.status_code in ASK_AGAIN:
+                raise translate(error, self._node, Phase.READ, f"asking {path}") from error
+            return error.status_code, {"error": {"message": str(error.detail or "")}}, {}
+        except sushy.exceptions.SushyError as error:
+            raise translate(error, self._node, Phase.READ, f"asking {path}") from error
+        return response.status_code, _body(response), response.headers
+
     def act(self, path: str, document: Mapping[str, Any], *, effect_id: str) -> tuple[Resource, Mapping[str, str]]:
         """Post an action exactly once. OutcomeUnknown when the answer did not come.
 
@@ -243,6 +257,17 @@ class RedfishBmc:
         tree = self._known or self._tree()
         skips = part(self._door.root, "ProtocolFeaturesSupported", "TopSkipQuery") is True
         return LogReader(tree, self._soft.ask, rules, self._expands(), skips).read(self._systems(tree))
+
+    def sign_measurements(self, nonces: Mapping[str, str]) -> tuple[SignedMeasurements, ...]:
+        """Ask components, by id, to sign their nonces. Permanent when one could not be asked."""
+        return self._integrity().begin(self._door.root, nonces)
+
+    def signed_measurements(self, tasks: Mapping[str, str]) -> tuple[SignedMeasurements, ...]:
+        """Read the answers that were not there yet, by component and task."""
+        return self._integrity().finish(self._door.root, tasks)
+
+    def _integrity(self) -> IntegrityReader:
+        return IntegrityReader(self._soft, self._door.ask, self._door.query, self._node.name)
 
     def firmware(self) -> tuple[FirmwareItem, ...]:
         """Read the firmware inventory."""

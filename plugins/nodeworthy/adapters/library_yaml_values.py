@@ -15,6 +15,7 @@ from nodeworthy.qualification.fault_model import FaultModel
 from nodeworthy.qualification.learning import LearningRule
 from nodeworthy.qualification.references import CombinedRule
 from nodeworthy.qualification.sku import (
+    AttestedComponent,
     BmcProfile,
     Environment,
     FirmwareEntry,
@@ -53,6 +54,7 @@ def sku(document: Document) -> Sku:
         devices=MappingProxyType(_named(document)),
         transports=MappingProxyType(dict(document.get("transports", {}))),
         secure_boot=document.get("security", {}).get("secure_boot", False),
+        attested=tuple(one for row in document.get("attestation", ()) for one in _attested(row)),
         environment=Environment(**{name: row["count"] for name, row in document.get("environment", {}).items()}),
         vendor=Vendor(document.get("vendor", Vendor.NVIDIA)),
         waives=tuple(Waiver(row["test"], row["why"]) for row in document.get("waives", ())),
@@ -117,6 +119,12 @@ def _told(row: Document) -> Document:
     """Return of a part what the probe compares."""
     kept = ("count", "models", "capacity_mib", "tolerance_percent", "firmware")
     return {key: row[key] for key in kept if key in row}
+
+
+def _attested(row: Document) -> Iterator[AttestedComponent]:
+    first, last = row.get("range", (0, 0))
+    for number in range(first, last + 1):
+        yield AttestedComponent(row["id"].replace("{}", str(number)), row["firmware"].replace("{}", str(number)))
 
 
 def _profile(row: Document) -> BmcProfile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from nodeworthy.evidence.bmc_guard import BmcGuard
 from nodeworthy.evidence.bmc_health import Health, Leaks
 from nodeworthy.evidence.bmc_log import EventLog, LogRules
 from nodeworthy.evidence.inventory import FirmwareItem, Inventory
+from nodeworthy.evidence.spdm import SignedMeasurements
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.qualification.bmc_health import HealthRules
 from nodeworthy.qualification.bmc_security import SecurityRules
@@ -69,6 +71,12 @@ class Bmc(Protocol):
 
     def event_log(self, rules: LogRules) -> EventLog:
         """Read the newest entries of the event logs; what is not served is a gap in the answer, never an error."""
+
+    def sign_measurements(self, nonces: Mapping[str, str]) -> tuple[SignedMeasurements, ...]:
+        """Ask components, by id, to sign their nonces (hex); may be repeated. Permanent when one could not be asked."""
+
+    def signed_measurements(self, tasks: Mapping[str, str]) -> tuple[SignedMeasurements, ...]:
+        """Read the answers that were not there yet, by component and task; one that still runs keeps its task."""
 
     def firmware(self) -> tuple[FirmwareItem, ...]:
         """Read the firmware inventory."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import StoredResult
+from nodeworthy.evidence.spdm import SignedMeasurements
 from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.qualification.own_history import History
 from nodeworthy.qualification.sku import Sku
@@ -68,9 +69,20 @@ class Signer(Protocol):
 
 
 class Attestation(Protocol):
-    """Verifies a node's quote."""
+    """Verifies a node's quote, and what its components' roots of trust signed."""
 
     def verify(
         self, document: Mapping[str, Any], *, nonce: str, serial: str, golden: Mapping[int, Sequence[str]]
     ) -> None:
         """Check signature, certificates, nonce, log replay and PCR policy. Refused with the one thing that is wrong."""
+
+    def verify_measurements(
+        self, signed: SignedMeasurements, *, node: str, nonce: str, references: Sequence[Mapping[int, str]]
+    ) -> None:
+        """Check certificates, signature, nonce and measurements. Refused with the one thing that is wrong.
+
+        `references` holds, per firmware version that is allowed, the value (hex) of each measurement by its index.
+        """
+
+    def references(self) -> Mapping[str, str]:
+        """Return the reference measurements by what was measured. Permanent when there are none."""

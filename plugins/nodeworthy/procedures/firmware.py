@@ -14,6 +14,7 @@ from nodeworthy.evidence.inventory import FirmwareItem
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.records import Effect, Lease
 from nodeworthy.ports import Bmc, Power, Work
+from nodeworthy.procedures.attest_components import attest_components
 from nodeworthy.procedures.effect import FAILED, INTENDED, PROVEN, Case
 from nodeworthy.procedures.firmware_update import UPDATE, update
 from nodeworthy.procedures.outcome import Done, Waiting
@@ -43,7 +44,7 @@ def firmware(lease: Lease, node: FleetNode, work: Work) -> Done | Waiting:
     with work.bmcs.open(node, case.sku) as bmc:
         versions = {item.id: item for item in bmc.firmware()}
         pending = _pending(case, wanted, versions)
-        waiting = _bring_up(case, bmc, pending, versions, planned) if pending else None
+        waiting = _bring_up(case, bmc, pending, versions, planned) if pending else attest_components(case, bmc, wanted)
     if waiting is not None:
         return waiting
     return _proven(case, wanted, versions, proposal.sha256)

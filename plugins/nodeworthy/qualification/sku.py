@@ -65,6 +65,14 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
+class AttestedComponent:
+    """A component whose root of trust must sign that it runs this item of the firmware set."""
+
+    id: str
+    firmware: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sku:
     """One SKU. `models` are the system models that the BMC may report."""
 
@@ -88,6 +96,8 @@ class Sku:
     environment: Environment = field(default_factory=Environment)
     secure_boot: bool = False
     """Whether the BMC must show that Secure Boot was on at the last start."""
+    attested: tuple[AttestedComponent, ...] = ()
+    """Components of Redfish ComponentIntegrity that must prove by SPDM which firmware they run."""
 
     @property
     def declares(self) -> frozenset[str]:
