@@ -24,7 +24,9 @@ _LEVELS = {
 _SECONDS = {1: 6.0, 2: 150.0, 3: 1500.0, 4: 5400.0}
 _RUNS = {str(level): (tests, _SECONDS[level]) for level, tests in _LEVELS.items()}
 _RUNS["targeted_power"] = ((("Stress", "targeted_power"),), 130.0)
+_RUNS["eud"] = ((("Hardware", "eud"),), 1500.0)
 _OLD_NAMES = {
+    "eud": "EUD",
     "pcie": "PCIe",
     "memory": "GPU Memory",
     "diagnostic": "Diagnostic",
@@ -86,6 +88,9 @@ def _diag(arguments: list[str], view: NodeView) -> Output:
         return Output("", 1, error=f"Error: the lab's dcgmi runs {', '.join(_RUNS)}, not {level}\n")
     if not view.gpus:
         return Output("", 205, 1.0, "Error: Cannot get GPUs: No GPUs were found\n")
+    if level == "eud" and not view.document.get("dcgm", {}).get("eud", True):
+        text = 'Error: requested test "eud" was not found among possible test choices.'
+        return Output(json.dumps({"DCGM Diagnostic": {"runtime_error": text}}) + "\n", _EXIT_ON_FAILURE, 2.0)
     tests, seconds = _RUNS[level]
     old = _version(view).startswith(("2.", "3."))
     found = [problem for problem in problems(view) if problem["test"] in {name for _, name in tests}]

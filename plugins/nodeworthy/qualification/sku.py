@@ -88,7 +88,7 @@ class Sku:
     """What this SKU names, by kind: fabric adapters (`nic`), drives to be read (`drive`) or destroyed (`scratch`),
     what the host's software must have (`services`, `mounts` ...), and its parts that the kernel is compared with."""
     offers: tuple[str, ...] = ()
-    """What not every SKU can do (`fp64`, `tf32`, `fp8`, `fp4`) or has installed (`eud`)."""
+    """What not every SKU can do: formats in which its GPUs multiply matrices (`fp64`, `tf32`, `fp8`, `fp4`)."""
     transports: Mapping[str, str] = field(default_factory=dict)
     """What proves a collective here where a suite demands another: a SKU without NVLS is tested over P2P."""
     vendor: Vendor = Vendor.NVIDIA

@@ -34,13 +34,14 @@ BURN_IN_PARAMS = {
     **PARAMS,
     "level": Param(
         "l4",
-        enum=["l1", "l2", "l3", "l4", "l5"],
+        enum=["l1", "l2", "l3", "l4", "l5", "field"],
         values_display={
             "l1": "L1: a quick check, minutes",
             "l2": "L2: the standard check, half an hour",
             "l3": "L3: the deep check, two to three hours",
             "l4": "L4: burn-in of about 24 hours",
             "l5": "L5: burn-in of about 48 hours",
+            "field": "L1 and the vendor's field diagnostic, half an hour, where its package is installed",
         },
         type="string",
         title="Suite level",

@@ -63,6 +63,11 @@ class DiagError:
         return f"dcgm/{self.error_id}" if self.error_id is not None else "dcgm/unnumbered"
 
     @property
+    def is_of_the_tool(self) -> bool:
+        """Whether the diagnostic itself did not work: EUD's rights, start, time or exit, and not what it found."""
+        return str(self.error_id) in _catalogue()["tool_errors"]
+
+    @property
     def is_config(self) -> bool:
         """Whether a host setting is at fault: the id and the number beside it must both say so."""
         catalogue = _catalogue()

@@ -9,16 +9,21 @@ from nodeworthy_probe.records import Finding, Measurement, Reading, missing
 
 from .context import Context
 
+_NO_SUCH_TEST = "was not found among possible test choices"
 _METRICS = ("diag_failures", "diag_config_failures")
 
 
 def read(text: str, context: Context) -> Reading:
     """Two counts per expected GPU, the number of tests that ran, and a finding per failure."""
     report = dcgm.parse(text)
+    if lacking := _lacking(report):
+        rows = _rows(report, context, trusted=False)
+        return Reading(rows, tool_version=report.version, lacking=lacking, lines=(lacking,))
     versions = {"dcgm": report.version} if report.version else {}
-    if report.problems:
+    broken = _own_trouble(report)
+    if report.problems or broken:
         return Reading(_rows(report, context, trusted=False), versions=versions, tool_version=report.version,
-                       problem="; ".join(report.problems))  # fmt: skip
+                       problem="; ".join((*report.problems, *broken)))  # fmt: skip
     return Reading(
         measurements=_rows(report, context, trusted=True),
         findings=tuple(_findings(report)),
@@ -26,6 +31,16 @@ def read(text: str, context: Context) -> Reading:
         tool_version=report.version,
         lines=_lines(report),
     )
+
+
+def _lacking(report: DiagReport) -> str | None:
+    """What this DCGM cannot run here: a plugin whose package is absent, or tests that it skipped, all of them."""
+    for problem in report.problems:
+        if _NO_SUCH_TEST in problem:
+            return f"{problem.strip()[:200]}: install its package in the probe's image, or leave the test out"
+    if not report.problems and report.tests and not report.tests_run:
+        return f"DCGM skipped {', '.join(report.tests)} on every GPU"
+    return None
 
 
 def _rows(report: DiagReport, context: Context, trusted: bool) -> tuple[Measurement, ...]:
@@ -47,6 +62,19 @@ def _rows(report: DiagReport, context: Context, trusted: bool) -> tuple[Measurem
     else:
         rows += [missing("node", metric, "count") for metric in ("diag_tests_run", "diag_tests_skipped")]
     return tuple(rows)
+
+
+def _own_trouble(report: DiagReport) -> tuple[str, ...]:
+    """Failures of a diagnostic that did not work itself; they say nothing of a GPU (DCGM, EUD plugin reference)."""
+    failed = [result for result in report.results if result.outcome is Outcome.FAILED]
+    return tuple(
+        dict.fromkeys(
+            f"{result.test} did not work: {error.text}"[:200]
+            for result in failed
+            if result.errors and all(error.is_of_the_tool for error in result.errors)
+            for error in result.errors
+        )
+    )
 
 
 def _was_tested(report: DiagReport, index: int) -> bool:

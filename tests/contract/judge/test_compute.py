@@ -94,3 +94,30 @@ def test_without_its_load_there_is_nothing_to_follow(tmp_path: Path, run_probe: 
     judgement = judged_node(tmp_path, run_probe, ("l3", {"gpu.identity", "gpu.sustained"}))
     assert judgement.verdict is Verdict.NOT_RUN
     assert "no test 'gpu.burn' ran in this plan" in judgement.sentence
+
+
+FIELD = ("field", {"gpu.identity", "gpu.eud"})
+
+
+def test_the_field_diagnostic_passes_a_sound_node(tmp_path: Path, run_probe: RunProbe) -> None:
+    """It ran on every GPU and found nothing."""
+    judgement = judged_node(tmp_path, run_probe, FIELD)
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
+
+
+def test_what_the_field_diagnostic_finds_asks_for_another_gpu(tmp_path: Path, run_probe: RunProbe) -> None:
+    """DCGM_FR_EUD_TEST_FAILED (95) is ISOLATE, whatever number stands beside it."""
+    found = {"gpu": 3, "test": "eud", "error_id": 95, "category": 16, "severity": 4, "text": "GPU 3 EUD test failed."}
+    judgement = judged_node(tmp_path, run_probe, FIELD, fault=("dcgm-fail", found))
+    assert judgement.verdict is Verdict.FAIL
+    assert ("gpu/3", "diag_failures") in {(reason.component, reason.metric) for reason in judgement.reasons}
+    assert "replace the GPU" in judgement.sentence
+
+
+def test_a_field_diagnostic_that_died_says_nothing_of_the_gpu(tmp_path: Path, run_probe: RunProbe) -> None:
+    """DCGM issue 190: exit code 139 on every GPU was a crash of the diagnostic: a tool-error, never a fail."""
+    text = "GPU 3 EUD process exited with non-zero exit code. Exit code: 139"
+    found = {"gpu": 3, "test": "eud", "error_id": 94, "category": 16, "severity": 4, "text": text}
+    judgement = judged_node(tmp_path, run_probe, FIELD, fault=("dcgm-fail", found))
+    assert judgement.verdict is Verdict.TOOL_ERROR, judgement.sentence
+    assert "eud did not work" in judgement.sentence
