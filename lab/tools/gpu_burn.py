@@ -20,16 +20,17 @@ def run(_tool: str, arguments: list[str], view: NodeView) -> Output:
     rates = [int(disturbed(float(view.document["bandwidth"]["burn_gflops"]), noise)) for _ in gpus]
     lines = [f"GPU {number}: {gpu['name']} (UUID: {gpu['uuid']})" for number, gpu in enumerate(gpus)]
     lines.append(f"Burning for {seconds:.0f} seconds.")
-    wrong = int(view.document["bandwidth"]["all_reduce"].get("wrong", 0))
+    wrong = [int(gpu.get("wrong_products", 0)) for gpu in gpus]
+    wrong[0] += int(view.document["bandwidth"]["all_reduce"].get("wrong", 0))
     for step in _STEPS:
         at = [_heated(gpu, rate, seconds * step / 100) for gpu, rate in zip(gpus, rates, strict=True)]
         done = " - ".join(f"{int(rate * step / 100)} ({rate} Gflop/s)" for rate, _ in at)
-        errors = " - ".join(str(wrong if number == 0 and step == _WRONG_AT else 0) for number in range(len(gpus)))
+        errors = " - ".join(str(count if step == _WRONG_AT else 0) for count in wrong)
         heat = " - ".join(f"{celsius} C" for _, celsius in at)
         lines.append(f"{step:.1f}%  proc'd: {done}   errors: {errors}   temps: {heat}")
     lines += ["Killing processes with SIGTERM (soft kill)", "", f"Tested {len(gpus)} GPUs:"]
-    lines += [f"\tGPU {number}: {'FAULTY' if wrong and number == 0 else 'OK'}" for number in range(len(gpus))]
-    return Output("\n".join(lines) + "\n", 1 if wrong else 0, seconds, uses_gpu=True)
+    lines += [f"\tGPU {number}: {'FAULTY' if count else 'OK'}" for number, count in enumerate(wrong)]
+    return Output("\n".join(lines) + "\n", 1 if any(wrong) else 0, seconds, uses_gpu=True)
 
 
 def _heated(gpu: dict[str, Any], rate: int, seconds: float) -> tuple[int, int]:

@@ -184,6 +184,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "stalls": _stalls,
     "throttled": _throttled,
     "gpu-slow": _gpu_slow,
+    "computes-wrong": lambda view, set_: _gpu(view, set_).update(wrong_products=int(set_["errors"])),
     "cooling-weak": _cooling_weak,
     "persistence-off": lambda view, set_: _gpu(view, set_).update(persistence_mode=False),
     "fabric-incomplete": lambda view, set_: _gpu(view, set_).update(fabric_state=int(set_["state"])),

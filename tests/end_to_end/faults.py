@@ -96,6 +96,7 @@ BORNE: dict[str, dict[str, Any]] = {
     "drive-failing": {},
     "gpu-slow": {},
     "cooling-weak": {},
+    "computes-wrong": {},
     "rail-slow": {},
     "leaf-port-slow": {},
     "uplink-slow": {},
@@ -105,7 +106,7 @@ BORNE: dict[str, dict[str, Any]] = {
 }
 """Not worth refusing a node: a BMC that takes its time, corrected errors, which no baseline limits, a check of an
 operator's own where no suite has one, a figure that was just beyond its limit once, and what L1 on one node cannot see:
-drives, compute rates, what minutes of load do, single iterations, and the fabric between nodes."""
+drives, compute rates and products, what minutes of load do, single iterations, and the fabric between nodes."""
 
 REMARKED = {"intermittent": ("node bus_bandwidth passed on the second try", "GB/s first, just beyond its limit")}
 """What a fault that can be borne leaves in the node's record all the same."""

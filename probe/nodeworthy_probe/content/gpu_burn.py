@@ -17,12 +17,14 @@ TOOL = "gpu-burn"
 _DEVICE = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)", re.MULTILINE)
 _PROGRESS = re.compile(r"(?P<percent>[\d.]+)%\s+proc'd: (?P<done>.*?)\s+errors: (?P<errors>.*?)\s+temps: "
                        r"(?P<temps>[^%\n]*?)"
-                       r"(?=\s*(?:[\d.]+%\s|\n|$|\r))")  # fmt: skip
+                       r"(?=\s*(?:[\d.]+%\s|power: |\n|$|\r))")  # fmt: skip
 _PERCENT = re.compile(r"\d{1,3}(?:\.\d+)?")
 _RATE = re.compile(r"^(\d+) \((\d+) Gflop/s\)$")
 _ERRORS = re.compile(r"^(-?\d{1,18})(?:\s*\((WARNING!|DIED!)\))?$")
 _BETWEEN = re.compile(r" - |(?<=\))- ")
 _TEMPERATURE = re.compile(r"^(\d+) C$")
+_UNKNOWN = "--"
+"""A temperature that nvidia-smi did not tell; it says nothing of the burn."""
 _TESTED = re.compile(r"Tested (\d+) GPUs?:")
 _RESULT = re.compile(r"^\s+GPU (\d+): (OK|FAULTY)\s*$", re.MULTILINE)
 _TROUBLE = re.compile(r"(Couldn't init.*|.*(?:DIED|No clients are alive|out of memory|Failure during compute).*)")
@@ -95,15 +97,17 @@ def _last(progress: list[re.Match[str]], summary: dict[int, str], sheet: Sheet) 
     if float(last["percent"]) < 100:
         sheet.note("document/cut", "file", f"the burn stops at {last['percent']} %")
     rates = [_RATE.match(cell.strip()) for cell in last["done"].split(" - ")]
-    temperatures = [_TEMPERATURE.match(cell.strip()) for cell in last["temps"].split(" - ")]
+    cells = [cell.strip() for cell in last["temps"].split(" - ")]
+    temperatures = [_TEMPERATURE.match(cell) for cell in cells]
     if summary and len({len(rates), len(temperatures), len(summary)}) != 1:
         sheet.note("row/missing", "file", f"progress of {len(rates)} GPUs, results of {len(summary)}")
     for gpu, rate in enumerate(rates):
         speed = sheet.number(f"gpu/{gpu}", "compute_rate", rate[2] if rate else None, "Gflop/s")
         if speed == 0:
             sheet.note("invalid/nothing-done", f"gpu/{gpu}", "0 Gflop/s at the end: nothing was computed")
-    for gpu, found in enumerate(temperatures):
-        sheet.number(f"gpu/{gpu}", "temperature", found[1] if found else None, "C")
+    for gpu, (cell, found) in enumerate(zip(cells, temperatures, strict=True)):
+        if cell != _UNKNOWN:
+            sheet.number(f"gpu/{gpu}", "temperature", found[1] if found else None, "C")
 
 
 def _summary(tail: str, devices: dict[int, str], sheet: Sheet) -> dict[int, str]:

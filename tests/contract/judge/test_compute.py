@@ -121,3 +121,21 @@ def test_a_field_diagnostic_that_died_says_nothing_of_the_gpu(tmp_path: Path, ru
     judgement = judged_node(tmp_path, run_probe, FIELD, fault=("dcgm-fail", found))
     assert judgement.verdict is Verdict.TOOL_ERROR, judgement.sentence
     assert "eud did not work" in judgement.sentence
+
+
+CORRECT = ("l2", {"gpu.identity", "gpu.correct", "collective.all_reduce"})
+
+
+def test_a_gpu_that_computes_wrong_is_found_in_the_standard_check(tmp_path: Path, run_probe: RunProbe) -> None:
+    """Three products of gpu/6 differ from the others: no counter rises and the collective's sums stay right."""
+    judgement = judged_node(tmp_path, run_probe, CORRECT, fault=("computes-wrong", {}))
+    assert judgement.verdict is Verdict.FAIL
+    found = {(reason.component, reason.metric) for reason in judgement.reasons}
+    assert found == {("gpu/6", "burn_errors"), ("gpu/6", "burn_ok")}
+    assert "computes wrong values" in judgement.sentence
+
+
+def test_a_gpu_that_computes_right_passes_it(tmp_path: Path, run_probe: RunProbe) -> None:
+    """Twenty seconds, no error, on all eight."""
+    judgement = judged_node(tmp_path, run_probe, ("l2", {"gpu.identity", "gpu.correct"}), "h200-sxm-8")
+    assert judgement.verdict is Verdict.PASS, judgement.sentence

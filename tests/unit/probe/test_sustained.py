@@ -139,3 +139,17 @@ def test_what_a_burn_keeps_is_its_last_fifth_against_its_first(rates: tuple[int,
 def test_every_line_of_progress_is_read() -> None:
     """Two GPUs, three steps."""
     assert [row for _, row in gpu_burn.rates(burn(5, 6, 7, gpus=2))] == [[5, 5], [6, 6], [7, 7]]
+
+
+def test_a_burn_that_tells_power_and_no_temperature_is_whole() -> None:
+    """gpu-burn of 2025 prints the power behind the temperatures, and -- where nvidia-smi told none: the burn counts."""
+    text = burn(*(1000,) * 10, gpus=2).replace("temps: 60 C - 60 C ", "temps: 61 C - --   power: 690 W - -- ")
+    reading = host.read_burn(text, context("-tc", "600", tool="gpu_burn"))
+    assert reading.problem is None
+    assert (values(reading)["burn_ok"], values(reading)["rate_kept"]) == (1.0, 100.0)
+
+
+def test_a_temperature_that_is_no_number_is_still_not_believed() -> None:
+    """Something else in its place says that the line was not read as it was meant."""
+    text = burn(*(1000,) * 10).replace("temps: 60 C", "temps: hot")
+    assert host.read_burn(text, context("-tc", "600", tool="gpu_burn")).problem
