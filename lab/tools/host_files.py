@@ -100,5 +100,5 @@ def _counters(view: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"sys/devices/system/edac/mc/mc{controller}/{name}", "0\n"
     for rail in view.get("rdma", []):
         port = f"sys/class/infiniband/{rail['device']}/ports/1"
-        yield from ((f"{port}/counters/{name}", "0\n") for name in _PORT)
+        yield from ((f"{port}/counters/{name}", f"{rail.get(name, 0)}\n") for name in _PORT)
         yield from ((f"{port}/hw_counters/{name}", "0\n") for name in _HARDWARE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from lab.truth import measured_boot
+from lab.truth import data, measured_boot
 from lab.truth.faults import ActiveFault
 from lab.truth.view import xid_line
 
@@ -143,6 +143,19 @@ def _errors_rise(view: View, parameters: Parameters) -> None:
     rises[str(parameters["counter"])] = int(parameters["by"])
 
 
+def _link_flaps(view: View, parameters: Parameters) -> None:
+    rail, times = view["rdma"][int(parameters["rail"])], int(parameters["times"])
+    rail["link_downed"] = times
+    # The adapter beside the GPU of its number has the bus after it.
+    bus = f"0000:{int(_gpu(view, {'gpu': parameters['rail']})['pci_bus_id'].split(':')[1], 16) + 1:02x}:00.0"
+    texts = data.load("kernel_log.yaml")
+    view["kernel_log"] += [
+        str(texts[line]).format(at=_UNDER_LOAD_AT + 3 * turn + seconds, bus=bus, name=f"ib{parameters['rail']}")
+        for turn in range(times)
+        for seconds, line in ((0, "link_down"), (2, "link_up"))
+    ]
+
+
 def _port_down(view: View, parameters: Parameters) -> None:
     view["rdma"][int(parameters["rail"])]["up"] = False
 
@@ -197,6 +210,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "setting-wrong": lambda view, set_: view["settings"].update({set_["setting"]: set_["value"]}),
     "drive-failing": _drive_failing,
     "nic-pcie-narrow": lambda view, set_: view["rdma"][int(set_["rail"])].update(pcie={"width": int(set_["width"])}),
+    "link-flaps": _link_flaps,
     "acs-on": lambda view, set_: view.update(pci={"acs_redirect": True}, gpu_direct_share=1.0 - float(set_["amount"])),
     "secure-boot-off": _secure_boot_off,
     "rdma-off": lambda view, set_: view.update(rdma_usable=False),

@@ -49,6 +49,8 @@ _PORT_ERRORS = (
     "local_link_integrity_errors",
     "excessive_buffer_overrun_errors",
 )
+_CONGESTION = ("np_cnp_sent", "rp_cnp_handled")
+"""Congestion notification packets of RoCE, sent and obeyed; an InfiniBand port counts none."""
 _RETRANSMITS = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err")
 
 
@@ -289,6 +291,8 @@ def _nic(port: Path) -> Counters:
         "port_errors": _sum(_number(errors / name) for name in _PORT_ERRORS),
         "symbol_errors": _number(errors / "symbol_error"),
         "discards": _number(errors / "port_xmit_discards"),
+        "xmit_wait": _number(errors / "port_xmit_wait"),
+        "congestion_notices": _sum(_number(hardware / name) for name in _CONGESTION),
         "retransmits": _sum(_number(hardware / name) for name in _RETRANSMITS),
     }
 

@@ -74,6 +74,7 @@ EXPECTED = {
     "dcgm-fail": Expected(("gpu/2", "dcgm/80"), QUARANTINED),
     "errors-rise": Expected(("gpu/3", "nvlink_errors_new", "is not 0"), QUARANTINED),
     "port-down": Expected(("nic/mlx5_3", "port_active 0 is not 1", "cable"), QUARANTINED),
+    "link-flaps": Expected(("nic/mlx5_3", "link_flaps", "exchange the cable"), QUARANTINED, NEVER),
     "nic-pcie-narrow": Expected(("nic/mlx5_3", "link_width 8 is not 16"), QUARANTINED, NEVER),
     "acs-on": Expected(("acs_redirects 16 is not 0", "fail-config"), BEFORE_BURN_IN, NEVER),
     "setting-wrong": Expected(("cpus_of_another_governor", "fail-config"), BEFORE_BURN_IN, NEVER),

@@ -57,6 +57,8 @@ _OF_NIC = (
     Counter("nics", "symbol_errors", "symbol_errors_new"),
     Counter("nics", "discards", "discards_new"),
     Counter("nics", "retransmits", "retransmits_new"),
+    Counter("nics", "xmit_wait", "xmit_wait_new"),
+    Counter("nics", "congestion_notices", "congestion_notices_new"),
 )
 _REACHED = (
     Counter("peaks", "pcie_generation", "pcie_generation_reached"),

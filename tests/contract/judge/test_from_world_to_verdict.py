@@ -68,6 +68,7 @@ FAULTS: dict[str, tuple[Verdict, str]] = {
     "gpu-missing": (Verdict.INCOMPLETE, "gpu"),
     "errors-rise": (Verdict.FAIL, "gpu/3 nvlink_errors_new"),
     "port-down": (Verdict.FAIL, "nic/mlx5_3 port_active 0 is not 1"),
+    "link-flaps": (Verdict.FAIL, "nic/mlx5_3 link_flaps"),
     "nic-pcie-narrow": (Verdict.FAIL, "nic/mlx5_3 link_width 8 is not 16"),
     "acs-on": (Verdict.FAIL_CONFIG, "acs_redirects 16 is not 0"),
     "setting-wrong": (Verdict.FAIL_CONFIG, "cpus_of_another_governor 4 is not 0"),

@@ -17,7 +17,8 @@ from nodeworthy_probe.suite import Suite
 from tests.data import node_views
 
 GPU = {"ecc_corrected": 5, "ecc_uncorrected": 0, "rows_remapped": 2, "pcie_replay": 10, "slowed_by_heat": 0.0}
-NIC = {"link_downed": 3, "port_errors": 0, "symbol_errors": 9, "discards": 0, "retransmits": 0}
+NIC = {"link_downed": 3, "port_errors": 0, "symbol_errors": 9, "discards": 0, "retransmits": 0, "xmit_wait": 7,
+       "congestion_notices": 0}  # fmt: skip
 HOST = {"memory_corrected": 1, "memory_uncorrected": 0, "pcie_corrected": 0, "pcie_uncorrected": 0}
 PEAKS = {"temperature": 61.0, "power": 655.0, "pcie_generation": 5.0}
 

@@ -222,5 +222,5 @@ def test_the_evidence_of_the_virtual_fleet_says_so() -> None:
 def test_a_pass_says_what_was_proven() -> None:
     """The sentence of a node that passed holds its headline figures with unit and floor."""
     sentence = judged_purely(healthy()).sentence
-    assert sentence.startswith("gpu-a01 passed suite l1: all 400 figures complete")
+    assert sentence.startswith("gpu-a01 passed suite l1: all 408 figures complete")
     assert "bus_bandwidth 478.9 GB/s (floor 450)" in sentence

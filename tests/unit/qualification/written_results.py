@@ -132,6 +132,7 @@ OF_NIC = {
     "pcie.link": {"link_share": (1, "ratio"), "link_width": (16, "count")},
     "pcie.settings": {"max_read_request": (4096, "B"), "relaxed_ordering": (1, "bool")},
     "network.ports": {"port_active": (1, "bool"), "port_rate": (400, "Gb/s")},
+    "network.flaps": {"link_flaps": (0, "count")},
     "network.counters": {"link_downed_new": (0, "count"), "port_errors_new": (0, "count")},
 }
 
@@ -189,6 +190,7 @@ TOOLS = {
     "pcie.settings": "pci-settings",
     "pcie.acs": "pci-acs",
     "network.ports": "ibstat",
+    "network.flaps": "link-flaps",
     **dict.fromkeys(
         ("gpu.counters", "nvlink.counters", "host.counters", "network.counters", "pcie.under_load"), "counters"
     ),
