@@ -33,6 +33,8 @@ class Member(NamedTuple):
     wrong: int = 0
     rack: str = ""
     uplink_share: float = 1.0
+    late_ms: tuple[float, ...] = ()
+    """By GPU, how much longer it computes for a training step than it should."""
 
 
 def gpu_lines(view: NodeView) -> list[str]:

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from lab.tools import all_reduce_perf
+from lab.tools import all_reduce_perf, train_step
 from lab.tools.all_reduce_perf import Member
 from lab.tools.view import NodeView, Output
 
@@ -37,6 +37,8 @@ def run(tool: str, arguments: list[str], view: NodeView) -> Output:
             return Output("", 1, 2.0, error=f"{_NOT_STARTED}start a daemon on {host}: {done.stderr.decode()}\n")
         members.append(Member(**json.loads(told[0].removeprefix(_TELL))))
     name, *rest = command
+    if Path(name).name == "train_step":
+        return train_step.run(name, rest, view, members)
     return all_reduce_perf.run(Path(name).name, rest, view, members)
 
 
@@ -52,6 +54,7 @@ def _member(view: NodeView) -> Member:
         int(bandwidth["all_reduce"].get("wrong", 0)),
         str(document.get("rack", "")),
         float(document.get("uplink_share", 1.0)),
+        tuple(float(gpu.get("late_ms", 0.0)) for gpu in view.gpus),
     )
 
 

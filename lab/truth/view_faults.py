@@ -204,6 +204,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "gpu-state-wrong": lambda view, set_: _gpu(view, set_).update({set_["value_of"]: set_["value"]}),
     "rail-slow": _rail_slow,
     "leaf-port-slow": _leaf_port_slow,
+    "straggler": lambda view, set_: _gpu(view, set_).update(late_ms=float(set_["late_ms"])),
     "uplink-slow": lambda view, set_: view.update(uplink_share=1.0 - float(set_["amount"])),
     "port-down": _port_down,
     "errors-rise": _errors_rise,

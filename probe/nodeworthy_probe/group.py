@@ -121,12 +121,14 @@ def _launch(group: Group, command: Sequence[str], gpus: int) -> int:
         sys.stderr.write(problem)
         return _MISSING
     agent = f"{sys.executable} -m nodeworthy_probe.group reach"
-    exported = [word for name in sorted(os.environ) if name.startswith("NCCL_") for word in ("-x", name)]
+    meeting = {"MASTER_ADDR": group.addresses[0], "MASTER_PORT": str(group.port + 1)}
+    names = [*meeting, *(name for name in sorted(os.environ) if name.startswith("NCCL_"))]
+    exported = [word for name in names for word in ("-x", name)]
     line = ["mpirun", "--allow-run-as-root", "--host", ",".join(f"{address}:{gpus}" for address in group.addresses),
             "-np", str(gpus * len(group.addresses)), "--bind-to", "none", "--mca", "plm_rsh_agent", agent,
             "--mca", "plm_rsh_no_tree_spawn", "1", *exported, *command]  # fmt: skip
     try:
-        return subprocess.run(line, check=False).returncode
+        return subprocess.run(line, env={**os.environ, **meeting}, check=False).returncode
     except OSError as error:
         sys.stderr.write(f"mpirun cannot be started ({error})\n")
         return _MISSING

@@ -38,6 +38,7 @@ from .readings import (
     memory_stream,
     ports,
     topology,
+    training,
     wire,
 )
 from .readings import counters as counters_reading
@@ -62,6 +63,7 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "gpu_burn": host.read_burn,
     "ibstat": ports.read,
     "nvidia-smi": topology.read,
+    "train_step": training.read,
     "gpu_stream": memory_stream.read_gpus,
     "stream": memory_stream.read_host,
 }

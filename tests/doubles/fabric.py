@@ -47,6 +47,8 @@ class Fabric:
     unreachable: frozenset[str] = frozenset()
     counts: Mapping[str, tuple[str, float | None]] = field(default_factory=dict)
     """By node, a count that each group test raises there, and to what; None where it cannot be read."""
+    late: Mapping[str, float] = field(default_factory=dict)
+    """Nodes whose gpu/3 computes so many milliseconds later in each training step."""
     running: dict[str, dict[str, GroupMember]] = field(default_factory=dict)
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
     tested: list[tuple[str, ...]] = field(default_factory=list)
@@ -104,6 +106,8 @@ class Fabric:
     def _measured(self, test: Mapping[str, Any], node: str, nodes: tuple[str, ...]) -> list[dict[str, Any]]:
         if test["tool"].startswith("ib_write"):
             return [row for name in str(test["arguments"][0]).split(",") for row in self._rail(test, name, nodes)]
+        if test["tool"] == "train_step":
+            return self._trained(test, nodes)
         if not test["tool"].endswith("_perf"):
             return self._watched(test, node)
         share = next((value for word, value in SHARES.items() if word in test["test"]), 1.0)
@@ -131,6 +135,20 @@ class Fabric:
             for one in (spec.metrics if spec is not None else ())
             for component in components(one.per, 8, {"nic": [f"mlx5_{rail}" for rail in range(8)]})
         ]  # fmt: skip
+
+    def _trained(self, test: Mapping[str, Any], nodes: tuple[str, ...]) -> list[dict[str, Any]]:
+        """A step of 77 ms on 534 TFLOPS, held up by whoever is late."""
+        lag, slowest = max((self.late.get(node, 0.2), node) for node in nodes)
+        transport = "NET/Socket" if self.no_rdma & set(nodes) else "NET/IB"
+        late = _row(test, "compute_lag", lag, "ms", "max", transport)
+        late["parameters"] = {**late["parameters"], "slowest_node": slowest, "slowest_gpu": 3}
+        return [
+            late,
+            _row(test, "step_time", 80.0 + lag, "ms", "median", transport),
+            _row(test, "model_rate", 534.4 * 80.2 / (80.0 + lag), "TFLOPS", "median", transport),
+            _row(test, "losses_not_finite", 0.0, "count", "single", transport),
+            _row(test, "ranks", 8.0 * len(nodes), "count", "single", transport),
+        ]
 
     def _rail(self, test: Mapping[str, Any], name: str, nodes: tuple[str, ...]) -> list[dict[str, Any]]:
         """One adapter between the two: what the slower of its two sides lets through, both ways, or the latency."""

@@ -101,6 +101,7 @@ BORNE: dict[str, dict[str, Any]] = {
     "rail-slow": {},
     "leaf-port-slow": {},
     "uplink-slow": {},
+    "straggler": {},
     "intermittent": {},
     "rdma-off": {},
     "stalls": {},

@@ -22,7 +22,7 @@ from nodeworthy.lifecycle.records import Effect, Lease, NodeRecord
 from nodeworthy.ports import GroupMember, GroupPods, Work
 from nodeworthy.procedures.dossier import Dossier, Judged, as_asked
 from nodeworthy.procedures.effect import INTENDED, PROVEN, Case
-from nodeworthy.procedures.own_look import OwnLook, look_from_document, look_of, parted, worst_of
+from nodeworthy.procedures.own_look import OwnLook, look_from_document, look_of, named_in, parted, worst_of
 from nodeworthy.procedures.receive import take_in
 from nodeworthy.procedures.segments import PLAN
 from nodeworthy.qualification.own_checks import switched_off
@@ -212,8 +212,12 @@ class Trial:
         kept = {"path": manifest.path, "sha256": manifest.sha256, "size_bytes": manifest.size_bytes}
         own, together = parted(judgement.reasons, self.court.each)
         during = f"while {self.court.suite.name} ran over {', '.join(self.nodes)}"
-        seen = [look_of(judged, dossier, own, during=during)]
-        seen += [look_of(one, its, one.judgement.reasons, during=during) for one, its in members]
+        named = named_in(together, document)
+        seen = [look_of(self.nodes[0], dossier, (*own, *named.get(self.nodes[0], ())), during=during)]
+        for one, its in members:
+            of_group = named.get(one.stored.node, ())
+            reasons = (*one.judgement.reasons, *of_group)
+            seen.append(look_of(one.stored.node, dossier if of_group else its, reasons, during=during))
         looks = tuple(one for one in seen if one)
         answer = Answer(
             self.nodes, None, "", figures, "", judgement.simulated, kept, across=self.across, looks=looks, told=told

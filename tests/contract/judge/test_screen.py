@@ -188,6 +188,17 @@ def test_a_slow_node_with_an_error_of_its_own_is_named_by_that() -> None:
     assert "xid_new 2 is not 0" in one.verdicts()["n6"].sentence
 
 
+@pytest.mark.parametrize("suite", ["m2", "m3"])
+def test_a_gpu_that_computes_late_is_named_with_its_node(suite: str) -> None:
+    """12 ms behind the others in each step, at full bandwidth: no halves, and the verdict names the GPU."""
+    one = Bench(racks=2, late={"n6": 12.0})
+    assert one.run(suite).facts == {"culprits": ["n6"], "left_open": []}
+    assert [len(group) for group in one.fabric.tested][:3] == [4, 4, 3]
+    assert "n6 fail: gpu/3 compute_lag max 12 ms is above the limit 4: look at" in one.verdicts()["n6"].sentence
+    (reason,) = one.verdicts()["n6"].reasons
+    assert (reason.component, reason.metric) == ("gpu/3", "compute_lag")
+
+
 def test_a_counter_that_cannot_be_read_is_no_pass_and_no_blame() -> None:
     """Its group's bandwidth says nothing about errors that nobody could have seen."""
     one = Bench(counts={"n3": ("memory_uncorrected_new", None)})

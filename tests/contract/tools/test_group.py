@@ -39,6 +39,8 @@ WRITE_GPU = {**WRITE, "test": "pair.write_gpu", "arguments": [*WRITE["arguments"
 LATENCY = {"test": "pair.latency", "tool": "ib_write_lat", "timeout_seconds": 60,
            "arguments": ["mlx5_0,mlx5_3", "-d", "{device}", "-F"]}  # fmt: skip
 SERVE = {"test": "group.member", "tool": "serve", "timeout_seconds": 40}
+TRAIN = {"test": "domain.straggler", "tool": "train_step", "timeout_seconds": 40, "arguments": ["--steps", "60"],
+         "environment": {"NCCL_DEBUG": "INFO"}}  # fmt: skip
 OWN = [{"test": "kernel.log", "tool": "kernel-log"}, {"test": "gpu.counters", "tool": "counters", "arguments": ["gpu"]}]
 
 
@@ -122,6 +124,17 @@ def test_a_group_is_as_fast_as_its_slowest_rail(tmp_path: Path) -> None:
     leader = run_group(tmp_path, NODES, gpu_a03="leaf-port-slow")[0]
     assert figure(leader, "bus_bandwidth")["value"] == pytest.approx(192, rel=0.02)
     assert figure(leader, "ranks")["value"] == 24
+
+
+def test_a_gpu_that_computes_late_is_told_by_node_and_number(tmp_path: Path) -> None:
+    """12 ms behind the middle one of 24, found from what the ranks measured before they wait for each other."""
+    leader = run_group(tmp_path, NODES, (TRAIN,), gpu_a02="straggler")[0]
+    lag = figure(leader, "compute_lag")
+    assert lag["value"] == pytest.approx(12, abs=0.7)
+    assert (lag["parameters"]["slowest_node"], lag["parameters"]["slowest_gpu"]) == ("gpu-a02", 3)
+    assert lag["parameters"]["ranks"] == 24
+    assert figure(leader, "model_rate")["value"] == pytest.approx(534.4 * 80.2 / 92.2, rel=0.02)
+    assert (figure(leader, "losses_not_finite")["value"], figure(leader, "model_rate")["transport"]) == (0, "NET/IB")
 
 
 def test_a_slow_uplink_is_seen_by_groups_of_several_racks_alone(tmp_path: Path) -> None:
