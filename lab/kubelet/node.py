@@ -75,7 +75,7 @@ def taints(event: Any) -> list[Json]:
 
 def status(event: Any, lab_node: Any, view: Json, now: str) -> Json:
     """The node's whole status."""
-    image = event.image
+    image, settings = event.image, view.get("settings", {})
     amounts = capacity(lab_node, view)
     conditions = [
         {
@@ -103,8 +103,8 @@ def status(event: Any, lab_node: Any, view: Json, now: str) -> Json:
             "bootID": event.boot_id or "",
             "kernelVersion": image.kernel,
             "osImage": image.os_image,
-            "containerRuntimeVersion": "nodeworthy-lab://1",
-            "kubeletVersion": image.kubelet_version,
+            "containerRuntimeVersion": settings.get("runtime") or "nodeworthy-lab://1",
+            "kubeletVersion": settings.get("kubelet_version") or image.kubelet_version,
             "kubeProxyVersion": "",
             "operatingSystem": "linux",
             "architecture": "amd64",

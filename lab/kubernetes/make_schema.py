@@ -15,6 +15,7 @@ ROOTS = (
     *("V1Node", "V1Namespace", "V1Pod", "CoreV1Event", "EventsV1Event", "V1ConfigMap", "V1Secret", "V1ServiceAccount"),
     *("V1Service", "V1PersistentVolumeClaim", "V1DaemonSet", "V1ReplicaSet", "V1Deployment", "V1StatefulSet", "V1Job"),
     *("V1Lease", "V1PodDisruptionBudget", "V1PriorityClass", "V1Eviction", "V1Binding", "V1DeleteOptions"),
+    "V1ResourceSlice",
     *("V1SelfSubjectAccessReview", "V1SelfSubjectReview", "AuthenticationV1TokenRequest"),
 )
 TARGET = Path(__file__).parent / "schema.json"

@@ -95,6 +95,7 @@ def _groups() -> tuple[Resource, ...]:
         Resource("events.k8s.io", "v1", "events", "Event", True, ("ev",)),
         Resource("coordination.k8s.io", "v1", "leases", "Lease"),
         Resource("policy", "v1", "poddisruptionbudgets", budget, True, ("pdb",), ("status",), has_generation=True),
+        Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", False, has_generation=True),
         Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, ("pc",)),
         Resource(
             *("apiextensions.k8s.io", "v1", definitions, "CustomResourceDefinition", False, short, ("status",)),

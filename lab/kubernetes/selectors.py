@@ -121,6 +121,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "source",
         "type",
     ),
+    "resourceslices": ("metadata.name", "spec.nodeName", "spec.driver"),
     "namespaces": ("metadata.name", "status.phase"),
     "secrets": ("metadata.name", "metadata.namespace", "type"),
     "jobs": ("metadata.name", "metadata.namespace", "status.successful"),

@@ -32,7 +32,10 @@ _SETTINGS = {
     "read_only": [],
     "stuck": [],
     "zombies": [],
-    "fabric_manager": "",  # another version than the image's
+    # Other versions than the image's.
+    "fabric_manager": "",
+    "kubelet_version": "",
+    "runtime": "",
 }
 _MODULES = {
     "nvidia": ["nvidia", "nvidia_uvm", "nvidia_peermem", "ib_core", "mlx5_ib"],

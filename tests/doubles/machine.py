@@ -21,7 +21,7 @@ from nodeworthy.evidence.spdm import SignedMeasurements
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.lifecycle.upkeep import Due
-from nodeworthy.ports import Bmc, ClusterNode, Power, SystemState, Taint, UpdateState
+from nodeworthy.ports import Agent, Bmc, ClusterNode, Device, Power, SystemState, Taint, UpdateState
 from nodeworthy.qualification.bmc_health import HealthRules
 from nodeworthy.qualification.bmc_security import SecurityRules
 from nodeworthy.qualification.sku import Sku
@@ -63,6 +63,8 @@ class Machine:
     sent: Counter[str] = field(default_factory=Counter)
     effect_ids: list[tuple[str, str]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
+    agents: tuple[Agent, ...] = ()
+    devices: tuple[Device, ...] = ()
     misbehaves: frozenset[str] = frozenset()
     """Any of: reset-ignored, reset-unanswered, old-image, no-taint, same-machine-id, no-boot, no-last-reset, stuck,
     task-fails, task-vanishes."""
@@ -270,6 +272,14 @@ class MachineCluster:
         if self._machine.node is not None and self._machine.node.uid == uid:
             self._machine.took("node-delete")
             self._machine.node = None
+
+    def agents(self, node: str, *, namespace: str, selector: str) -> tuple[Agent, ...]:
+        """Return the device plugin's pods."""
+        return self._machine.agents
+
+    def devices(self, node: str, *, driver: str) -> tuple[Device, ...]:
+        """Return the devices of the node's slices."""
+        return self._machine.devices
 
     def images(self, pod: str) -> Mapping[str, str]:
         """Return what the pod's probe runs."""

@@ -21,11 +21,19 @@ import kubernetes.stream
 import urllib3.exceptions
 from kubernetes.client.exceptions import ApiException
 
-from nodeworthy.adapters.cluster_kubernetes_nodes import Wanted, cluster_node, condition_patch, projection_patch, stale
+from nodeworthy.adapters.cluster_kubernetes_nodes import (
+    Wanted,
+    agents,
+    cluster_node,
+    condition_patch,
+    devices,
+    projection_patch,
+    stale,
+)
 from nodeworthy.errors import NodeworthyError, Permanent, Refused, Transient
 from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.lifecycle.upkeep import Due
-from nodeworthy.ports import ClusterNode, Taint
+from nodeworthy.ports import Agent, ClusterNode, Device, Taint
 
 TIMEOUT_SECONDS = (5, 30)
 EXEC_TIMEOUT_SECONDS = 120
@@ -72,6 +80,26 @@ class ClusterKubernetes:
             f"The list of nodes expired {ATTEMPTS} times while it was read: the API server is too slow; try again.",
             SOON,
         )
+
+    def agents(self, node: str, *, namespace: str, selector: str) -> tuple[Agent, ...]:
+        """Return the pods of a label selector that run on a node; none where the namespace does not exist."""
+        found = self._get(
+            f"listing pods of {selector} on Node {node}",
+            self._api.list_namespaced_pod,
+            namespace,
+            label_selector=selector,
+            field_selector=f"spec.nodeName={node}",
+        )
+        return agents(found) if found is not None else ()
+
+    def devices(self, node: str, *, driver: str) -> tuple[Device, ...]:
+        """Return a driver's devices on a node, of the newest generation of each of its pools; none without DRA."""
+        found = self._get(
+            f"listing ResourceSlices of Node {node}",
+            kubernetes.client.ResourceV1Api(self._client()).list_resource_slice,
+            field_selector=f"spec.nodeName={node},spec.driver={driver}",
+        )
+        return devices(found) if found is not None else ()
 
     def project(self, name: str, *, taints: Sequence[Taint], labels: Mapping[str, str | None], episode: int) -> None:
         """Make the node carry exactly these of our taints and labels, in one write; others' stay. May be repeated.
@@ -193,10 +221,10 @@ class ClusterKubernetes:
     def _read(self, name: str) -> Json | None:
         return self._get(f"reading Node {name}", self._api.read_node, name)
 
-    def _get(self, what: str, call: Callable[..., Any], *names: str) -> Json | None:
-        """Read one object; None for one that is not there."""
+    def _get(self, what: str, call: Callable[..., Any], *names: str, **selectors: str) -> Json | None:
+        """Read one object, or a list by its selectors; None for what is not there."""
         try:
-            response = call(*names, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
+            response = call(*names, **selectors, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
         except ApiException as error:
             if error.status == NOT_FOUND:
                 return None

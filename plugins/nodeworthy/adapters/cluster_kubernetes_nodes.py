@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from nodeworthy.ports import ClusterNode, Taint
+from nodeworthy.ports import Agent, ClusterNode, Device, Taint
 from nodeworthy.ports.pods import GPU_RESOURCES
 
 OURS = "nodeworthy.dev/"
@@ -75,6 +75,9 @@ def cluster_node(document: Json) -> ClusterNode:
             if kind in _TROUBLES and row.get("status") == "True"
         ),
         gpus=_gpus(status.get("allocatable") or {}),
+        kubelet=info.get("kubeletVersion", ""),
+        runtime=info.get("containerRuntimeVersion", ""),
+        os=info.get("osImage", ""),
         milestone=_CAPITAL.sub(r"_\1", conditions.get(CONDITION, {}).get("reason", "")).lower(),
     )
 
@@ -82,6 +85,36 @@ def cluster_node(document: Json) -> ClusterNode:
 def _gpus(allocatable: Json) -> int | None:
     offered = [str(allocatable[name]) for name in GPU_RESOURCES if name in allocatable]
     return sum(int(count) for count in offered) if offered and all(count.isdigit() for count in offered) else None
+
+
+def agents(document: Json) -> tuple[Agent, ...]:
+    """Return the pods of a list; one that is being deleted is not Ready, whatever its condition still says."""
+    return tuple(
+        Agent(
+            row["metadata"]["name"],
+            "deletionTimestamp" not in row["metadata"]
+            and any(
+                one.get("type") == "Ready" and one.get("status") == "True"
+                for one in (row.get("status") or {}).get("conditions") or ()
+            ),
+        )
+        for row in document["items"]
+    )
+
+
+def devices(document: Json) -> tuple[Device, ...]:
+    """Return the devices of a list of ResourceSlices. A driver replaces a pool by slices of a higher generation."""
+    specs = [row["spec"] for row in document["items"]]
+    newest: dict[str, int] = {}
+    for spec in specs:
+        name, generation = spec["pool"]["name"], int(spec["pool"].get("generation", 0))
+        newest[name] = max(newest.get(name, 0), generation)
+    return tuple(
+        Device(row["name"], tuple(_taint(one) for one in row.get("taints") or ()))
+        for spec in specs
+        if int(spec["pool"].get("generation", 0)) == newest[spec["pool"]["name"]]
+        for row in spec.get("devices") or ()
+    )
 
 
 def stale(document: Json, wanted: Wanted) -> str:

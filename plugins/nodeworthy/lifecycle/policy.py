@@ -22,7 +22,7 @@ from nodeworthy.lifecycle.policy_error import Place, PolicyError
 from nodeworthy.lifecycle.rows import Deadline
 from nodeworthy.lifecycle.windows import Calendar
 
-INHERITED: Final = ("budgets", "brake", "windows", "approvals", "deadlines")
+INHERITED: Final = ("budgets", "brake", "windows", "approvals", "deadlines", "cluster")
 """Sections that a pool's file may leave out: it then has those of `default.yaml`."""
 
 LEASE: Final = "lease"

@@ -7,7 +7,7 @@ pass, `Permanent` for what will not, `OutcomeUnknown` for an effect whose result
 
 from nodeworthy.lifecycle.rows import Taint
 from nodeworthy.ports.clock import Clock
-from nodeworthy.ports.cluster import Cluster, ClusterNode
+from nodeworthy.ports.cluster import Agent, Cluster, ClusterNode, Device
 from nodeworthy.ports.hardware import Bmc, BmcDirectory, Power, SystemState, UpdateState
 from nodeworthy.ports.judgement import Attestation, EvidencePage, EvidenceStore, Judge, JudgingBatch, Signer
 from nodeworthy.ports.ledger import Ledger
@@ -16,12 +16,14 @@ from nodeworthy.ports.pods import GroupMember, GroupPods, PodState
 from nodeworthy.ports.work import Work
 
 __all__ = [
+    "Agent",
     "Attestation",
     "Bmc",
     "BmcDirectory",
     "Clock",
     "Cluster",
     "ClusterNode",
+    "Device",
     "EvidencePage",
     "EvidenceStore",
     "GroupMember",

@@ -36,6 +36,26 @@ class ClusterNode:
     """Conditions that speak against running work there, `DiskPressure` for example, with Kubernetes' message."""
     gpus: int | None = None
     """GPUs that a device plugin offers for allocation; None where none does (or Kubernetes allocates them by DRA)."""
+    kubelet: str = ""
+    runtime: str = ""
+    """The container runtime with its version, as the kubelet tells it: `containerd://1.7.27`."""
+    os: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A pod that serves its node, of a DaemonSet for example."""
+
+    name: str
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of a ResourceSlice (dynamic resource allocation), with the taints that its driver or others set."""
+
+    name: str
+    taints: tuple[Taint, ...] = ()
 
 
 class Cluster(Protocol):
@@ -58,6 +78,12 @@ class Cluster(Protocol):
 
     def delete_node(self, name: str, *, uid: str) -> None:
         """Delete the Node object with this uid; absent already is success. Idempotent."""
+
+    def agents(self, node: str, *, namespace: str, selector: str) -> tuple[Agent, ...]:
+        """Return the pods of a label selector that run on a node; none where the namespace does not exist."""
+
+    def devices(self, node: str, *, driver: str) -> tuple[Device, ...]:
+        """Return a driver's devices on a node, of the newest generation of each of its pools; none without DRA."""
 
     def images(self, pod: str) -> Mapping[str, str]:
         """Return what each container of a pod runs, as the node's runtime names it: by digest where it knows one.

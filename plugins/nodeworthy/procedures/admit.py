@@ -16,6 +16,7 @@ from nodeworthy.lifecycle.rows import Projection
 from nodeworthy.ports import ClusterNode, Work
 from nodeworthy.procedures.ask import PAGES, Asking, Question
 from nodeworthy.procedures.effect import PROVEN, Case
+from nodeworthy.procedures.offer import IN_SERVICE, offers
 from nodeworthy.procedures.outcome import Done
 from nodeworthy.procedures.plan import APPROVE, OBSERVE, digest, require_answer
 from nodeworthy.procedures.progress import begin
@@ -23,7 +24,6 @@ from nodeworthy.procedures.projection import show
 
 EVENT = "admit"
 ADMISSION = "admission"
-IN_SERVICE = "in_service"
 
 
 def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
@@ -33,7 +33,7 @@ def admit(lease: Lease, node: FleetNode, work: Work) -> Done:
     if done is None:
         plan = _allowed(case)
         seen = _same_boot(case)
-        _offers_what_it_has(case, seen)
+        offers(case, seen)
         effect = case.intend(ADMISSION, f"{EVENT}/1", {"boot_id": seen.boot_id, "uid": seen.uid})
         work.say(f"Admitting {node.name} (effect {effect.id}): boot id {seen.boot_id}, image {seen.image}.")
         work.ledger.advance(lease, EVENT, {"boot_id": seen.boot_id, "plan_sha256": plan})
@@ -111,22 +111,6 @@ def _same_boot(case: Case) -> ClusterNode:
             "since, so requalify it."
         )
     return seen
-
-
-def _offers_what_it_has(case: Case, seen: ClusterNode) -> None:
-    """What passed its tests must also be what Kubernetes hands out: all GPUs, and no condition against it."""
-    name, gpus = case.node.name, case.sku.gpus
-    if seen.troubles:
-        raise Refused(f"{name} reports {', '.join(seen.troubles)} in Kubernetes: clear that before it is admitted.")
-    if seen.gpus is None:
-        case.work.say(f"No device plugin offers GPUs on {name}; how many Kubernetes can allocate was not compared.")
-    elif seen.gpus != gpus:
-        raise Refused(
-            f"{name} offers {seen.gpus} GPUs to Kubernetes where SKU {case.sku.name} has {gpus}: look at its device "
-            "plugin's pod, and at partitions (MIG), before it is admitted."
-        )
-    else:
-        case.work.say(f"{name} offers {seen.gpus} of {gpus} GPUs and reports no pressure.")
 
 
 def _project(case: Case) -> ClusterNode:

@@ -14,12 +14,13 @@ from typing import Any
 from nodeworthy.lifecycle.records import Effect
 from nodeworthy.lifecycle.upkeep import Orphan
 from nodeworthy.ports import Bmc, ClusterNode, Power, SystemState
-from nodeworthy.procedures.admit import ADMISSION, IN_SERVICE, shows
+from nodeworthy.procedures.admit import ADMISSION, shows
 from nodeworthy.procedures.again import REFUSAL
 from nodeworthy.procedures.boot import BOOT_OVERRIDE, NODE_DELETE, is_new, proof_of
 from nodeworthy.procedures.effect import FAILED, PROVEN, UNKNOWN, Case
 from nodeworthy.procedures.firmware_update import QUIRK_TASKS_VANISH, TASK, UPDATE
 from nodeworthy.procedures.inventory import READING
+from nodeworthy.procedures.offer import IN_SERVICE
 from nodeworthy.procedures.ready import AFTER_POST
 from nodeworthy.procedures.reset import ANSWER, RESET, has_happened, was_answered
 from nodeworthy.procedures.segments import PLAN

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nodeworthy.adapters.cluster_kubernetes import ClusterKubernetes
 from nodeworthy.errors import Permanent, Refused, Transient
-from nodeworthy.ports import Taint
+from nodeworthy.ports import Agent, Device, Taint
 
 from tests.contract.kubernetes.harness import sleeper, wait_for
 
@@ -129,6 +129,41 @@ def test_a_pods_images_are_told_by_digest(cluster: ClusterKubernetes, core: Any,
     assert image[0] == container
     assert re.search(r"sha256:[0-9a-f]{64}$", image[1])
     assert cluster.images("no-such-pod") == {}
+
+
+def test_pods_that_serve_a_node_are_found_by_their_label(cluster: ClusterKubernetes, core: Any, namespace: str) -> None:
+    """A running pod is Ready; another node, another label and a namespace that is not there have none."""
+    core.create_namespaced_pod(namespace, sleeper("plugin", "sleep 60"))
+    wait_for(lambda: core.read_namespaced_pod("plugin", namespace).status.phase == "Running")
+    node = core.read_namespaced_pod("plugin", namespace).spec.node_name
+    wait_for(lambda: cluster.agents(node, namespace=namespace, selector="app=plugin") == (Agent("plugin", True),))
+    assert cluster.agents("no-such-node", namespace=namespace, selector="app=plugin") == ()
+    assert cluster.agents(node, namespace=namespace, selector="app=other") == ()
+    assert cluster.agents(node, namespace="no-such-namespace", selector="app=plugin") == ()
+
+
+def test_devices_are_those_of_the_newest_slices(cluster: ClusterKubernetes, core: Any) -> None:
+    """Two slices of generation 2 replace one of generation 1; a taint of a device is told."""
+    from kubernetes.client import ResourceV1Api
+
+    api = ResourceV1Api(core.api_client)
+    bad = {"key": "gpu.nvidia.com/xid", "value": "79", "effect": "NoExecute"}
+    slices = {
+        "old": (1, [{"name": "gpu-9"}]),
+        "one": (2, [{"name": "gpu-0"}]),
+        "two": (2, [{"name": "gpu-1", "taints": [bad]}]),
+    }
+    for name, (generation, devices) in slices.items():
+        pool = {"name": "n", "generation": generation, "resourceSliceCount": 2}
+        spec = {"nodeName": "n", "driver": "gpu.nvidia.com", "pool": pool, "devices": devices}
+        api.create_resource_slice({"metadata": {"name": f"slice-{name}"}, "spec": spec})
+    try:
+        taint = Taint("gpu.nvidia.com/xid", "NoExecute", "79")
+        assert cluster.devices("n", driver="gpu.nvidia.com") == (Device("gpu-0"), Device("gpu-1", (taint,)))
+        assert cluster.devices("n", driver="other") == cluster.devices("m", driver="gpu.nvidia.com") == ()
+    finally:
+        for name in slices:
+            api.delete_resource_slice(f"slice-{name}", _preload_content=False)  # it answers with a Status
 
 
 def test_a_file_comes_out_of_a_pod_byte_for_byte(cluster: ClusterKubernetes, core: Any, namespace: str) -> None:

@@ -92,7 +92,7 @@ def test_a_plan_names_node_nonce_and_the_suites_tests() -> None:
     assert len(plan["nonce"]) == 64
     assert plan["expect"] == {"gpus": 8, "nvlinks_per_gpu": 18}
     assert [test["test"] for test in plan["tests"]] == [
-        test.test for test in library().suite("l0").for_scope(Scope.HARDWARE)
+        test.test for test in library().suite("l0").for_scope(Scope.HARDWARE, library().sku("h100-sxm-8"))
     ]
 
 

@@ -13,7 +13,7 @@ from nodeworthy.ports.pods import TEST_NAMESPACE
 from stack.layout import REPOSITORY
 
 CALL = re.compile(
-    r"\b(read|list|create|patch|delete|connect_get)_(namespaced_)?(node|pod|event)(_status|_exec|_log)?\b"
+    r"\b(read|list|create|patch|delete|connect_get)_(namespaced_)?(node|pod|event|resource_slice)(_status|_exec|_log)?\b"
 )
 VERBS = {"read": "get", "connect_get": "get"}
 BY_THE_POD_OPERATOR = {
@@ -43,7 +43,7 @@ def asked() -> Iterator[tuple[str, str]]:
     for path in Path(REPOSITORY / "plugins" / "nodeworthy").rglob("*.py"):
         for verb, _, kind, part in CALL.findall(path.read_text()):
             subresource = part.replace("_", "/") if part else ""
-            yield f"{kind}s{subresource}", VERBS.get(verb, verb)
+            yield f"{kind.replace('_', '')}s{subresource}", VERBS.get(verb, verb)
 
 
 def allowed() -> set[tuple[str, str]]:
@@ -77,3 +77,13 @@ def test_the_signature_policy_meets_every_test_pod() -> None:
     (match,) = policy["spec"]["match"]
     assert match["selector"]["matchExpressions"] == [{"key": "nodeworthy.dev/suite", "operator": "Exists"}]
     assert policy["spec"]["authorities"][0]["key"]["secretRef"]["name"]
+
+
+def test_the_device_plugins_pods_may_be_listed_by_our_account_and_no_more() -> None:
+    """Another namespace than the tests', so a role of its own."""
+    role, binding = documents("device-plugin.yaml")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["metadata"]["namespace"] == role["metadata"]["namespace"] != TEST_NAMESPACE
+    (account,) = binding["subjects"]
+    assert (account["name"], account["namespace"]) == ("nodeworthy", TEST_NAMESPACE)
