@@ -19,7 +19,7 @@ _HOST_FILES = {
     "/run/nodeworthy-lab": "",
 }
 # Folders that every host has. What a pod sees in them is laid out by the image, as all files of the host are.
-_HOST_FOLDERS = (("Directory", "/proc"), ("Directory", "/var/log"))
+_HOST_FOLDERS = (("Directory", "/proc"), ("Directory", "/var/log"), ("Directory", "/sys"))
 
 
 class Volumes:

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.tools import amd_files, host_pci, host_system
+from lab.tools import amd_files, host_ethernet, host_pci, host_system
 
 _AER = {"correctable": "TOTAL_ERR_COR", "fatal": "TOTAL_ERR_FATAL", "nonfatal": "TOTAL_ERR_NONFATAL"}
 _PORT = ("link_downed", "link_error_recovery", "port_rcv_errors", "local_link_integrity_errors",
          "excessive_buffer_overrun_errors", "symbol_error", "port_xmit_discards", "port_xmit_wait")  # fmt: skip
 _HARDWARE = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err")
-PROC, LOGS = "/host/proc", "/host/log"
+PROC, LOGS, SYS = "/host/proc", "/host/log", "/host/sys"
 _CPUS = 4  # as many as show what is to be seen
 _HOST_COUNTERS = {
     "memory_corrected": "sys/devices/system/edac/mc/mc0/ce_count",
@@ -29,6 +29,7 @@ def write(root: Path, view: dict[str, Any], mounted: frozenset[str] = frozenset(
     system = [*host_system.of_every_pod(view)]
     system += host_system.of_a_pod_with_proc(view) if PROC in mounted else ()
     system += host_system.of_a_pod_with_logs(view) if LOGS in mounted else ()
+    system += host_ethernet.of_a_pod_with_sys(view) if SYS in mounted else ()
     for name, text in (*_settings(view), *_counters(view), *system):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

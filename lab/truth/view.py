@@ -207,6 +207,14 @@ def _rails(node: LabNode) -> list[dict[str, Any]]:
             "latency_us": figure("rail_us", rail),
             # What comes through the adapter's cable and its port of the leaf switch; no test of one node sees it.
             "port_gbps": figure("rail_gbps", rail),
+            # What the same port is as Ethernet, for SKUs that declare RoCE.
+            "ethernet": {
+                "interface": f"eth{rail}",
+                "speed_mbps": 1000 * next(row["speed_gbps"] for row in node.platform.nics if row["role"] == "fabric"),
+                "mtu": 9000,
+                "traffic_class": 106,
+                "ecn": 1,
+            },
         }
         for rail in range(count)
     ]

@@ -212,6 +212,9 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "drive-failing": _drive_failing,
     "nic-pcie-narrow": lambda view, set_: view["rdma"][int(set_["rail"])].update(pcie={"width": int(set_["width"])}),
     "link-flaps": _link_flaps,
+    "roce-setting-wrong": lambda view, set_: view["rdma"][int(set_["rail"])]["ethernet"].update(
+        {set_["setting"]: set_["value"]}
+    ),
     "acs-on": lambda view, set_: view.update(pci={"acs_redirect": True}, gpu_direct_share=1.0 - float(set_["amount"])),
     "secure-boot-off": _secure_boot_off,
     "rdma-off": lambda view, set_: view.update(rdma_usable=False),

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import drive_state, fabric_state, host_hardware, host_processes, host_state, link_flaps, pci_state
+from . import drive_state, fabric_state, host_hardware, host_processes, host_state, link_flaps, pci_state, roce_state
 from .host import ROOT
 from .plan import TestSpec
 from .process import ToolRun
-from .readings import drive_parts, flaps, hardware, pci, processes, settings
+from .readings import drive_parts, flaps, hardware, pci, processes, roce, settings
 from .readings.context import Interpreter
 
 _Look = Callable[[Path, Sequence[str]], dict[str, Any]]
@@ -30,6 +30,8 @@ _TOOLS: Mapping[str, tuple[_Look, Interpreter]] = {
     "fabric-state": (lambda root, given: fabric_state.look(root, given[0]), settings.read_fabric),
     "drive-state": (lambda root, _: drive_state.look(root), drive_parts.read),
     "link-flaps": (link_flaps.look, flaps.read),
+    "roce-ports": (roce_state.look, roce.read_ports),
+    "roce-settings": (roce_state.look, roce.read_settings),
     "pci-link": (pci_state.look_at_links, pci.read_links),
     "pci-settings": (pci_state.look_at_settings, pci.read_settings),
     "pci-acs": (pci_state.look_at_access_control, pci.read_access_control),

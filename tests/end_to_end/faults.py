@@ -104,6 +104,7 @@ BORNE: dict[str, dict[str, Any]] = {
     "straggler": {},
     "intermittent": {},
     "rdma-off": {},
+    "roce-setting-wrong": {},
     "stalls": {},
 }
 """Not worth refusing a node: a BMC that takes its time, corrected errors, which no baseline limits, a check of an

@@ -43,7 +43,7 @@ def _host_files(view: dict[str, Any], host: Path) -> dict[str, str]:
     from lab.tpm.event_log import write
 
     (host / _EVENT_LOG).write_bytes(write(view.get("tpm", {}).get("events", [])))
-    mounted = frozenset(place for place in (host_files.PROC, host_files.LOGS) if _is_mounted(place))
+    mounted = frozenset(place for place in (host_files.PROC, host_files.LOGS, host_files.SYS) if _is_mounted(place))
     host_files.write(host / "root", view, mounted)
     return {name: str(host / name) for name in (*contents, _EVENT_LOG)} | {"NODEWORTHY_HOST_ROOT": str(host / "root")}
 

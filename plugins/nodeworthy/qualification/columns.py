@@ -19,7 +19,7 @@ from nodeworthy.qualification.sku import Sku
 from nodeworthy.qualification.suites import MetricSpec, Per, Suite, TestSpec, of_one_node
 
 UNLIMITED = math.inf
-_OF_DEVICES = {Per.NIC: Per.NIC, Per.GPU_NIC: Per.NIC, Per.DRIVE: Per.DRIVE, Per.SCRATCH: Per.DRIVE}
+_OF_DEVICES = {Per.NIC: Per.NIC, Per.GPU_NIC: Per.NIC, Per.ROCE: Per.NIC, Per.DRIVE: Per.DRIVE, Per.SCRATCH: Per.DRIVE}
 """What a component is called whose names a SKU lists under `devices`."""
 NODE = "node"
 RANKS = "ranks"

@@ -24,7 +24,13 @@ TOLERATED_XIDS, RESET_XIDS = "{tolerated_xids}", "{reset_xids}"
 their GPU, by the catalogue and the node's pool."""
 MEMBER = "group.member"
 """The test of a node that takes part in a group and does not lead it."""
-_WORDS = {"nic": "{nics}", "gpu_nic": "{gpu_nics}", "drive": "{drives}", "scratch": "{scratch_drives}"}
+_WORDS = {
+    "nic": "{nics}",
+    "gpu_nic": "{gpu_nics}",
+    "roce": "{roce_nics}",
+    "drive": "{drives}",
+    "scratch": "{scratch_drives}",
+}
 """How a suite writes what the SKU names of these kinds; of every other kind it writes the kind's own name."""
 JOIN_SECONDS = 180
 """How long pods of one group may start after one another; the probe's own patience lies below it."""
@@ -49,8 +55,7 @@ def plan_document(
     **addressee: Unpack[Addressee],
 ) -> dict[str, Any]:
     """Return a `nodeworthy.plan/1` document. `{gpus}` (how many), `{each_gpu}` (their numbers), `{nics}`, `{gpu_nics}`,
-    `{drives}` and `{scratch_drives}` become what the SKU names.
-    `{scratch_drives}` and the other kinds (`{services}` ...) become what the SKU names.
+    `{roce_nics}`, `{drives}`, `{scratch_drives}` and the other kinds (`{services}` ...) become what the SKU names.
 
     A suite of several segments gets one plan for each; `segment` counts from 1. `limits` are what the probe is told of
     them.

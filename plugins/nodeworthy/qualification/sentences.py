@@ -55,7 +55,7 @@ class Failure:
         """The order of reasons of one verdict: counts first, then what names a GPU, then the largest shortfall."""
         per = self.spec.per if self.spec is not None else Per.NODE
         timed = self.check.layer > 1 and not self.counted
-        order = (Per.GPU, Per.NIC, Per.GPU_NIC, Per.DRIVE, Per.SCRATCH, Per.NODE, Per.PAIR)
+        order = (Per.GPU, Per.NIC, Per.GPU_NIC, Per.ROCE, Per.DRIVE, Per.SCRATCH, Per.NODE, Per.PAIR)
         return (int(timed), order.index(per), _shortfall(self.row), self.row.row)
 
 

@@ -21,7 +21,8 @@ from nodeworthy.qualification.sku import Sku, Vendor
 class Per(StrEnum):
     """What one row of a metric stands for: the node, each GPU, ordered pair of GPUs, fabric adapter or drive.
 
-    A scratch drive is one whose content may be destroyed; a gpu_nic is an adapter that reads GPU memory beside it.
+    A scratch drive is one whose content may be destroyed; a gpu_nic is an adapter that reads GPU memory beside it,
+    a roce one that carries RoCE.
     """
 
     NODE = "node"
@@ -31,6 +32,7 @@ class Per(StrEnum):
     DRIVE = "drive"
     SCRATCH = "scratch"
     GPU_NIC = "gpu_nic"
+    ROCE = "roce"
 
 
 LONGEST_SEGMENT = timedelta(hours=4)

@@ -17,10 +17,11 @@ MOUNTED = {
     "clock": (("clock", "/run/chrony", "/run/chrony", "DirectoryOrCreate"),),
     "amdgpu": (("kfd", "/dev/kfd", "/dev/kfd", "CharDevice"), ("dri", "/dev/dri", "/dev/dri", "Directory")),
     "processes": (("processes", "/proc", "/host/proc", "Directory"),),
+    "network": (("network", "/sys", "/host/sys", "Directory"),),
     "logs": (("logs", "/var/log", "/host/log", "Directory"),),
 }
 """What of the host a need mounts: volume, path, where the pod sees it, and the kind that must be there."""
-READ_ONLY = ("processes", "logs")
+READ_ONLY = ("processes", "logs", "network")
 PCI_CONFIG = "pci_config"
 ANNOTATION = "nodeworthy.dev/privileges"
 
