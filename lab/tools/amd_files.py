@@ -37,6 +37,7 @@ def write(root: Path, view: dict[str, Any]) -> None:
 def _files(gpu: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "vendor", "0x1002\n"
     yield "class", "0x120000\n"
+    yield "numa_node", f"{gpu['index'] // 4}\n"
     yield "current_link_speed", f"{_SPEEDS[gpu['pcie_generation']]} GT/s PCIe\n"
     yield "pcie_replay_count", f"{gpu['pcie_replay']}\n"
     for block in _BLOCKS:

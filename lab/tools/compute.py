@@ -39,7 +39,7 @@ def _gemm(arguments: list[str], view: NodeView, noise: random.Random) -> Output:
     if kind not in rates:
         return Output("", 134, 0.5, _UNKNOWN.format(kind))
     gpu = view.gpus[int(number)]
-    rate = disturbed(float(rates[kind]), noise) * _heat(gpu) * float(gpu.get("compute_share", 1.0))
+    rate = disturbed(float(rates[kind]), noise) * heat(gpu) * float(gpu.get("compute_share", 1.0))
     microseconds = m * n * (2 * k - 1) / rate / 1e6
     text = f"{m}\t{n}\t{k}\t{options.get('-b') or 0}\t{microseconds:f}\t{rate:f}\n"
     return Output(text, seconds=4.0, uses_gpu=True)
@@ -53,7 +53,8 @@ def _gpu_stream(_arguments: list[str], view: NodeView, noise: random.Random) -> 
     for number, gpu in enumerate(view.gpus):
         clock = f"Memory: 2619.00MHz x 5120-bit = {peak:.2f} GB/s PEAK   ECC is ON"
         lines += ["", f'Device {number}: "{gpu["name"]}"  132 SMs(9.0)  {clock}']
-        base = {name: disturbed(figures[f"{name}_gbps"], noise) * _heat(gpu) for name in ("copy", "triad")}
+        share = heat(gpu) * float(gpu.get("memory_share", 1.0))
+        base = {name: disturbed(figures[f"{name}_gbps"], noise) * share for name in ("copy", "triad")}
         for kernel, (name, share) in _KERNELS.items():
             for block, part in _BLOCKS.items():
                 value = base[name] * share * part
@@ -62,7 +63,8 @@ def _gpu_stream(_arguments: list[str], view: NodeView, noise: random.Random) -> 
     return Output("\n".join(lines) + "\n", seconds=20.0, uses_gpu=True)
 
 
-def _heat(gpu: dict[str, Any]) -> float:
+def heat(gpu: dict[str, Any]) -> float:
+    """What share of its rate a GPU keeps: all of it, unless it is slowed down."""
     return _HOT if gpu.get("throttle_reasons") else 1.0
 
 

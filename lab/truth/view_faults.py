@@ -187,6 +187,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "nvlink-down": _nvlink_down,
     "pcie-narrow": _pcie_narrow,
     "hbm-uncorrected": _uncorrected,
+    "hbm-slow": lambda view, set_: _gpu(view, set_).update(memory_share=1.0 - float(set_["amount"])),
     "hbm-corrected": lambda view, set_: _gpu(view, set_).update(ecc_corrected=int(set_["errors"])),
     "remap-pending": _remap_pending,
     "remap-failed": _remap_failed,

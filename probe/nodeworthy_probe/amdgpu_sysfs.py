@@ -47,8 +47,8 @@ class AmdGpus:
 
     def _counters(self, place: Path) -> Counters:
         counted = {path.name.removesuffix("_err_count"): _text(path) for path in place.glob("ras/*_err_count")}
+        links = _counts(counted.pop(_XGMI, None))
         totals = [_counts(text) for text in counted.values()]
-        links = _counts(counted.get(_XGMI))
         pages = _text(place / "ras/gpu_vram_bad_pages")
         return {
             "ecc_corrected": _sum(row["ce"] for row in totals),

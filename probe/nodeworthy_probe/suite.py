@@ -39,6 +39,7 @@ from .readings import (
     ports,
     topology,
     training,
+    transferbench,
     wire,
 )
 from .readings import counters as counters_reading
@@ -227,6 +228,8 @@ def _with_files(context: Context) -> tuple[_Command, _Read] | None:
     """How a tool is called and read that leaves files beside what it prints."""
     if context.test.tool == _QUOTE:
         return attestation.command, attestation.read
+    if context.test.tool == transferbench.TOOL:
+        return transferbench.command, transferbench.read
     return (iterations.command, iterations.read) if iterations.is_asked(context) else None
 
 

@@ -93,6 +93,7 @@ EXPECTED = {
 BORNE: dict[str, dict[str, Any]] = {
     "bmc-slow": {"set": {"seconds": 0.05}},
     "hbm-corrected": {},
+    "hbm-slow": {},
     "check-broken": {},
     "drive-failing": {},
     "gpu-slow": {},

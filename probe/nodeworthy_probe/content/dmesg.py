@@ -47,7 +47,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple((code, re.compile(pat
                      r"|Bank \d+: [2367abefABEF][0-9a-fA-F]{15})|Uncorrected hardware memory error|Memory failure: 0x"),
     ("note/mce", r"mce: \[Hardware Error\]|Machine check events logged"),
     ("hardware/ras-uncorrected", r"\[Hardware Error\]: event severity: (?:fatal|recoverable)"
-                                 r"|amdgpu .*\b[1-9]\d* uncorrectable hardware error|amdgpu .*poison.* consumed"),
+                                 r"|amdgpu .*\b[1-9]\d* (?:new )?uncorrectable hardware error"
+                                 r"|amdgpu .*poison.* consumed"),
     ("hardware/edac-uncorrected", r"EDAC .*\b[1-9]\d* UE\b"),
     ("note/edac-corrected", r"EDAC .*\b\d+ CE\b"),
     ("hardware/lockup", r"soft lockup|hard LOCKUP|blocked for more than \d+ seconds|rcu.*detected (?:expedited )?"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from nodeworthy_probe.content import fio, mlxlink, perftest, smartctl
+from nodeworthy_probe.content import fio, mlxlink, perftest, smartctl, stream
 from nodeworthy_probe.content.sheet import Sheet
 from nodeworthy_probe.each_device import sections
-from nodeworthy_probe.parsers import gemm
+from nodeworthy_probe.parsers import gemm, hipblaslt
 from nodeworthy_probe.records import Measurement, Reading, missing
 
 from .context import Context
@@ -69,6 +69,15 @@ _TOOLS: Mapping[str, Tool] = {
         "link_faults",
     ),
     "cublaslt_gemm": Tool("gpu", gemm.read, (Figure("gemm_rate", "TFLOPS", "gemm_rate", "single", "single"),)),
+    "hipblaslt-bench": Tool("gpu", hipblaslt.read, (Figure("gemm_rate", "TFLOPS", "gemm_rate", "single", "single"),)),
+    "hip-stream": Tool(
+        "gpu",
+        stream.read,
+        (
+            Figure("memory_copy", "GB/s", "stream_copy", "max", "max", 1e-3),
+            Figure("memory_triad", "GB/s", "stream_triad", "max", "max", 1e-3),
+        ),
+    ),
     "smartctl": Tool(
         "drive",
         smartctl.read,

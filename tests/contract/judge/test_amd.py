@@ -57,7 +57,7 @@ def judged(folder: Path, run: RunProbe, level: str, fault: str = "", **parameter
     return judge_context(measured(folder, run, level, fault, **parameters))
 
 
-@pytest.mark.parametrize("level", ["l0"])
+@pytest.mark.parametrize("level", ["l0", "l1", "l2"])
 def test_a_sound_node_passes_and_its_result_fits_the_schema(tmp_path: Path, run_probe: RunProbe, level: str) -> None:
     """Every test of the suite runs on AMD's tools or is waived by name, and every figure is inside its limits."""
     context = measured(tmp_path, run_probe, level)
@@ -86,3 +86,48 @@ def test_a_fault_that_identity_shows_is_refused_for_its_reason(tmp_path: Path, r
     judgement = judged(tmp_path, run_probe, "l0", fault, **parameters)
     verdict, words = FAULTS[fault]
     assert (judgement.verdict, words in judgement.sentence) == (verdict, True), judgement.sentence
+
+
+UNDER_LOAD: dict[str, tuple[str, str, dict[str, Any], Verdict, str]] = {
+    "a slow xGMI link": ("l1", "nvlink-degraded", {"amount": 0.2}, Verdict.FAIL, "gpu/4 peer_bandwidth"),
+    "one GPU's links a little slower": ("l1", "nvlink-degraded", {}, Verdict.FAIL, "gpu/4 peer_bandwidth"),
+    "wrong values": ("l1", "wrong-values", {}, Verdict.FAIL, "wrong_values"),
+    "a RAS line": ("l1", "xid-under-load", {"code": 48}, Verdict.FAIL, "ras_uncorrected_new 3 is not 0"),
+    "a ring timeout": ("l1", "xid-under-load", {"code": 13}, Verdict.FAIL, "gpu_resets_new 3 is not 0"),
+    "a RAS count": (
+        "l1", "errors-rise", {"counter": "ecc_uncorrected"}, Verdict.FAIL, "gpu/3 ecc_uncorrected_new 12 is not 0",
+    ),
+    "an xGMI error": ("l1", "errors-rise", {}, Verdict.FAIL, "gpu/3 nvlink_errors_new 12 is not 0"),
+    "heat": ("l1", "errors-rise", {"counter": "slowed_by_heat"}, Verdict.FAIL, "gpu/3 slowed_by_heat"),
+    "replays": ("l1", "errors-rise", {"counter": "pcie_replay", "by": 40}, Verdict.FAIL, "gpu/3 pcie_replay_rate 40"),
+    "slow HBM": ("l2", "hbm-slow", {}, Verdict.FAIL, "gpu/5 memory_copy"),
+    "a hot GPU": ("l2", "throttled", {}, Verdict.FAIL, "gpu/7"),
+    "a tool that breaks off": (
+        "l1", "tool-truncated", {"tool": "TransferBench"}, Verdict.TOOL_ERROR, "pcie.bandwidth",
+    ),
+    "amd-smi prints nonsense": ("l0", "tool-garbage", {"tool": "amd-smi"}, Verdict.INCOMPLETE, "which driver"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNDER_LOAD)
+def test_a_fault_under_load_is_refused_for_its_reason(tmp_path: Path, run_probe: RunProbe, what: str) -> None:
+    """AMD's tools, the driver's counters or its lines in the kernel log show it; the sentence names the culprit."""
+    level, fault, parameters, verdict, words = UNDER_LOAD[what]
+    judgement = judged(tmp_path, run_probe, level, fault, **parameters)
+    said = [reason.sentence for reason in judgement.reasons]
+    assert judgement.verdict is verdict, judgement.sentence
+    assert any(words in sentence for sentence in said), said
+
+
+def test_what_amd_has_no_tool_for_is_waived_by_name_in_the_plan(tmp_path: Path, run_probe: RunProbe) -> None:
+    """The plan says which tests the SKU does without, why, and on whose word; the probe runs none of them."""
+    context = measured(tmp_path, run_probe, "l1")
+    waived = {one.test for one in library().sku(SKU).waives}
+    run = {row["test"]: row["tool"] for row in context.stored.document["tests"]}
+    assert "gpu.diag" in waived
+    assert not waived & set(run)
+    assert (run["gpu.identity"], run["pcie.bandwidth"], run["nvlink.topology"]) == (
+        "amdsmi",
+        "TransferBench",
+        "amd-smi",
+    )
