@@ -125,7 +125,8 @@ def _whole(row: Mapping[str, Any], key: str, where: str) -> int:
 
 def _refuse_long_segments(suite: Suite, where: str) -> None:
     """A suite of one node runs in pods of at most four hours, counted by its time-outs; second tries must fit in."""
-    once = sum((test.timeout * test.repeats for test in suite.tests), timedelta(0))
+    each = (suite.on(vendor).tests for vendor in Vendor)
+    once = max(sum((test.timeout * test.repeats for test in tests), timedelta(0)) for tests in each)
     if suite.nodes == (1, 1) and once > LONGEST_SEGMENT:
         raise Permanent(
             f"{where}: the tests of one pod may take {once.total_seconds() / 3600:.1f} h: shorten their time-outs "
