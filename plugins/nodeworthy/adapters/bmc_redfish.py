@@ -231,7 +231,7 @@ class RedfishBmc:
         """Read the leak detectors of the chassis that hold the host; it may be without power."""
         tree = self._begun = self._tree()
         self._soft = SoftReader(self._door.ask, expands=self._expands())
-        return HealthReader(tree, self._soft, rules).leaks(self._system(tree))
+        return HealthReader(tree, self._soft, rules, self._door.root).leaks(self._system(tree))
 
     def inventory(self) -> Inventory:
         """Read components, firmware and neighbours. Permanent when the pinned system is not there."""
@@ -244,7 +244,7 @@ class RedfishBmc:
     def health(self, rules: HealthRules) -> Health:
         """Read fans, power supplies and temperatures; what was read for the inventory is not read again."""
         tree = self._known or self._tree()
-        return HealthReader(tree, self._soft, rules).health(self._system(tree))
+        return HealthReader(tree, self._soft, rules, self._door.root).health(self._system(tree))
 
     def guard(self, rules: SecurityRules, *, secure_boot: bool) -> BmcGuard:
         """Read how well the BMC is guarded; what was read before is not read again."""

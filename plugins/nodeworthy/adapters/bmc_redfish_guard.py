@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from nodeworthy.adapters.bmc_redfish_soft import SoftReader
 from nodeworthy.adapters.bmc_redfish_state import moment
-from nodeworthy.adapters.bmc_redfish_tree import Resource, identity, link, part, text
+from nodeworthy.adapters.bmc_redfish_tree import Resource, identity, link, part, rows, text
 from nodeworthy.evidence.bmc_guard import BmcGuard
 from nodeworthy.ports import Clock
 
@@ -31,7 +31,7 @@ class GuardReader:
 
     def read(self, root: Resource, host: Resource, certificate_ends: datetime | None, secure_boot: bool) -> BmcGuard:
         """Read all that is asked for; `secure_boot` is whether the SKU demands it."""
-        managers = [self._one("clock", identity(one)) for one in part(host, "Links", "ManagedBy") or ()]
+        managers = [self._one("clock", identity(one)) for one in rows(host, "Links", "ManagedBy")]
         manager = next(iter(managers), {})
         once, always = self._override(host)
         return BmcGuard(

@@ -13,24 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nodeworthy.adapters.bmc_redfish_soft import SoftReader
-from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, number, part, present, text
+from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, number, part, present, rows, text
 from nodeworthy.evidence.bmc_health import Detector, Group, Health, Leaks, Machinery, Temperature
 from nodeworthy.qualification.bmc_health import HealthRules
 
 CELSIUS = {"Cel", "C", "°C"}
-
-
-def enclosing(tree: Tree, host: Resource) -> tuple[Resource, ...]:
-    """Return the chassis that a host links to and those that contain them: what is cooled and fed together."""
-    waiting = [identity(one) for one in part(host, "Links", "Chassis") or ()]
-    found: dict[str, Resource] = {}
-    while waiting:
-        path = waiting.pop(0)
-        resource = tree.get(path) if path and path not in found else None
-        if resource is not None:
-            found[path] = resource
-            waiting.append(link(resource, "Links", "ContainedBy"))
-    return tuple(found.values())
+INNER = {"", "Card", "Cartridge", "Component", "Expansion", "Module", "Other", "Zone"}
+"""Kinds of chassis (Chassis 1.25 ChassisType) that stand inside of another one."""
 
 
 @dataclass(slots=True)
@@ -40,13 +29,14 @@ class HealthReader:
     tree: Tree
     soft: SoftReader
     rules: HealthRules
+    root: Resource
     gaps: list[str] = field(default_factory=list)
 
     def leaks(self, host: Resource) -> Leaks:
         """Read every leak detector that is announced."""
         found: dict[str, Detector] = {}
         gaps: list[str] = []
-        for chassis in enclosing(self.tree, host):
+        for chassis in self._enclosing(host):
             thermal = self.soft.resource(link(chassis, "ThermalSubsystem"), self.gaps)
             for path in filter(None, (link(thermal, "LeakDetection"), link(chassis, "LeakDetection"))):
                 for row in self._detectors(path, gaps):
@@ -61,20 +51,44 @@ class HealthReader:
         supplies: list[Machinery] = []
         groups: list[Group] = []
         temperatures: list[Temperature] = []
-        for chassis in enclosing(self.tree, host):
+        for chassis in self._enclosing(host):
             thermal = self.soft.resource(link(chassis, "ThermalSubsystem"), self.gaps)
             listed = self._members(link(thermal, "Fans"))
             # The deprecated resource tells all in one request: only where the current ones tell nothing, or need many.
             old = self._old_thermal(chassis, listed)
-            fans += [_fan(row) for row in listed or part(old, "Fans") or () if present(row)]
+            fans += [_fan(row) for row in listed or rows(old, "Fans") if present(row)]
             groups += _redundancy(chassis, "fans", thermal, "FanRedundancy", old)
             temperatures += self._temperatures(chassis, old)
             power = self.tree.follow(chassis, "PowerSubsystem")
-            rows = self.tree.members(power, "PowerSupplies")
-            deprecated = None if rows else self.tree.follow(chassis, "Power")
-            supplies += [_supply(row) for row in rows or part(deprecated, "PowerSupplies") or () if present(row)]
+            known = self.tree.members(power, "PowerSupplies")
+            deprecated = None if known else self.tree.follow(chassis, "Power")
+            supplies += [_supply(row) for row in known or rows(deprecated, "PowerSupplies") if present(row)]
             groups += _redundancy(chassis, "power supplies", power or {}, "PowerSupplyRedundancy", deprecated or {})
         return Health(tuple(fans), tuple(supplies), tuple(groups), tuple(temperatures), tuple(self.gaps))
+
+    def _enclosing(self, host: Resource) -> tuple[Resource, ...]:
+        """Return the chassis that the host links to and those that contain them: what is cooled and fed together."""
+        waiting = [identity(one) for one in rows(host, "Links", "Chassis")]
+        found: dict[str, Resource] = {}
+        while waiting:
+            path = waiting.pop(0)
+            resource = self.tree.get(path) if path and path not in found else None
+            if resource is not None:
+                found[path] = resource
+                waiting.append(link(resource, "Links", "ContainedBy"))
+        if all(text(one, "ChassisType") in INNER for one in found.values()):
+            found |= self._holding(host, set(found))
+        return tuple(found.values())
+
+    def _holding(self, host: Resource, inner: set[str]) -> dict[str, Resource]:
+        """Look for the box itself where the host links only to what is inside of it (GB300 trays link to their BMC)."""
+        found = {}
+        for one in self._members(link(self.root, "Chassis")):
+            systems = {identity(each) for each in rows(one, "Links", "ComputerSystems")}
+            contains = {identity(each) for each in rows(one, "Links", "Contains")}
+            if identity(host) in systems or contains & inner:
+                found[identity(one)] = one
+        return found
 
     def _detectors(self, path: str, gaps: list[str]) -> Iterator[Resource]:
         """Yield detectors: linked, given inside of groups, or (a vendor's own way) listed by the resource itself."""
@@ -82,10 +96,8 @@ class HealthReader:
         yield from self._members(link(detection, "LeakDetectors"), gaps)
         if isinstance(detection.get("Members"), list):
             yield from self._members(path, gaps)
-        for group in part(detection, "LeakDetectorGroups") or ():
-            for row in part(group, "Detectors") or ():
-                if isinstance(row, Mapping):
-                    yield row
+        for group in rows(detection, "LeakDetectorGroups"):
+            yield from (row for row in rows(group, "Detectors") if isinstance(row, Mapping))
 
     def _members(self, path: str, gaps: list[str] | None = None) -> list[Resource]:
         told = self.gaps if gaps is None else gaps
@@ -97,9 +109,9 @@ class HealthReader:
         return self.soft.resource(link(chassis, "Thermal"), self.gaps) if needed else {}
 
     def _temperatures(self, chassis: Resource, old: Resource) -> Iterator[Temperature]:
-        rows = part(old, "Temperatures")
-        if isinstance(rows, list) and rows:
-            yield from (_old_temperature(row) for row in rows if present(row))
+        listed = rows(old, "Temperatures")
+        if listed:
+            yield from (_old_temperature(row) for row in listed if present(row))
             return
         for row in self._members(link(chassis, "Sensors")):
             if (text(row, "ReadingType") == "Temperature" or text(row, "ReadingUnits") in CELSIUS) and present(row):
@@ -133,11 +145,11 @@ def _supply(row: Resource) -> Machinery:
 
 
 def _redundancy(chassis: Resource, what: str, current: Resource, name: str, old: Resource) -> Iterator[Group]:
-    rows = [(row, "RedundancyGroup", "MinNeededInGroup") for row in part(current, name) or ()]
-    if not rows:
-        rows = [(row, "RedundancySet", "MinNumNeeded") for row in part(old, "Redundancy") or ()]
-    for row, members, needed in rows:
-        uris = tuple(filter(None, (identity(one) for one in part(row, members) or ())))
+    found = [(row, "RedundancyGroup", "MinNeededInGroup") for row in rows(current, name)]
+    if not found:
+        found = [(row, "RedundancySet", "MinNumNeeded") for row in rows(old, "Redundancy")]
+    for row, members, needed in found:
+        uris = tuple(filter(None, (identity(one) for one in rows(row, members))))
         state, health = text(row, "Status", "State"), text(row, "Status", "Health")
         yield Group(f"{what} of {text(chassis, 'Id')}", uris, number(row, needed) or 0, state, health)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from nodeworthy.adapters.bmc_redfish_soft import OK, SoftReader
-from nodeworthy.adapters.bmc_redfish_tree import Resource, identity, link, part, text
+from nodeworthy.adapters.bmc_redfish_tree import Resource, identity, link, part, rows, text
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.spdm import SignedMeasurements
 
@@ -37,15 +37,17 @@ class IntegrityReader:
     def begin(self, root: Resource, nonces: Mapping[str, str]) -> tuple[SignedMeasurements, ...]:
         """Ask each named component to sign its nonce (hex). Permanent when one could not be asked."""
         gaps: list[str] = []
-        rows = self.soft.members(link(root, "ComponentIntegrity"), gaps, **MOST)
-        known = {text(row, "Id") or identity(row).rsplit("/", 1)[-1]: row for row in rows}
+        known = self._known(root, gaps)
         return tuple(self._begun(name, known.get(name), nonce, gaps) for name, nonce in nonces.items())
 
     def finish(self, root: Resource, tasks: Mapping[str, str]) -> tuple[SignedMeasurements, ...]:
         """Read the tasks of these components; one that still runs keeps its task."""
-        rows = self.soft.members(link(root, "ComponentIntegrity"), [], **MOST)
-        known = {text(row, "Id") or identity(row).rsplit("/", 1)[-1]: row for row in rows}
+        known = self._known(root, [])
         return tuple(self._finished(name, known.get(name, {}), task) for name, task in tasks.items())
+
+    def _known(self, root: Resource, gaps: list[str]) -> Mapping[str, Resource]:
+        members = self.soft.members(link(root, "ComponentIntegrity"), gaps, **MOST)
+        return {text(row, "Id") or identity(row).rsplit("/", 1)[-1]: row for row in members}
 
     def _begun(self, name: str, row: Resource | None, nonce: str, gaps: list[str]) -> SignedMeasurements:
         target = text(part(row, "Actions", ACTION), "target")
@@ -100,7 +102,7 @@ class IntegrityReader:
 
 def _location(task: Resource) -> str:
     """Return where a completed task says that its result lies."""
-    for header in part(task, "Payload", "HttpHeaders") or ():
+    for header in rows(task, "Payload", "HttpHeaders"):
         name, _, value = str(header).partition(":")
         if name.strip().lower() == "location":
             return value.strip()

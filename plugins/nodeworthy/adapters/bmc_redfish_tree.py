@@ -8,6 +8,7 @@ announces but answers with 404 lands in `lacks`: what cannot be read is not a co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -93,6 +94,14 @@ def part(resource: object, *names: str) -> Any:
     return resource
 
 
+def rows(resource: object, *names: str) -> tuple[Any, ...]:
+    """Return the list below `names`; empty for whatever else a BMC has there."""
+    for name in names[:-1]:
+        resource = part(resource, name)
+    value = resource.get(names[-1]) if isinstance(resource, Mapping) else None
+    return tuple(value) if isinstance(value, list) else ()
+
+
 def link(resource: object, *names: str) -> str:
     """Return the target of the link below `names`; the first one of a list; empty when there is none."""
     target = part(resource, *names)
@@ -109,7 +118,7 @@ def text(resource: object, *names: str) -> str:
 def number(resource: object, *names: str) -> int | None:
     """Return a positive whole number; None for what is missing or 0, which BMCs use for "not known"."""
     value = part(resource, *names)
-    known = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
     return round(value) if known else None
 
 

@@ -123,9 +123,9 @@ def captured(tmp_path: Path, thermal: dict[str, Any], more: dict[str, Any]) -> t
     def link(path: str) -> dict[str, str]:
         return {"@odata.id": ROOT + path}
 
-    chassis = {"ThermalSubsystem": link("/Chassis/C/ThermalSubsystem"), "Links": {}}
+    chassis = {"ChassisType": "RackMount", "ThermalSubsystem": link("/Chassis/C/ThermalSubsystem"), "Links": {}}
     bundle = {
-        "/": at("/", Systems=link("/Systems")),
+        "/": at("/", Systems=link("/Systems"), Chassis=link("/Chassis")),
         "/Systems": at("/Systems", Members=[link("/Systems/DGX")]),
         "/Systems/DGX": at("/Systems/DGX", Links={"Chassis": [link("/Chassis/C")]}),
         "/Chassis/C": at("/Chassis/C", **chassis),
@@ -187,6 +187,7 @@ def test_headroom_below_its_critical_threshold_refuses(tmp_path: Path) -> None:
     }
     more = {
         "/Chassis/C": {
+            "ChassisType": "RackMount",
             "ThermalSubsystem": {"@odata.id": f"{ROOT}/Chassis/C/ThermalSubsystem"},
             "Sensors": {"@odata.id": f"{ROOT}/Chassis/C/Sensors"},
             "Links": {},
@@ -197,3 +198,22 @@ def test_headroom_below_its_critical_threshold_refuses(tmp_path: Path) -> None:
     _, health = captured(tmp_path, thermal, more)
     (phrase,) = judge_health(health, RULES, Environment()).refusals
     assert phrase.startswith("TLIMIT reads -4.5 C and its BMC calls -4 C critical")
+
+
+def test_the_box_is_found_where_the_host_links_only_to_what_is_inside_of_it(tmp_path: Path) -> None:
+    """A GB300 tray's system links to the chassis of its BMC; the tray, which is cooled by liquid, lists both."""
+    inner, box = {"@odata.id": f"{ROOT}/Chassis/C"}, {"@odata.id": f"{ROOT}/Chassis/Chassis_0"}
+    detection = "/Chassis/Chassis_0/ThermalSubsystem/LeakDetection"
+    more = {
+        "/Chassis/C": {"ChassisType": "Module", "Links": {}},
+        "/Chassis": {"Members": [inner, box]},
+        "/Chassis/Chassis_0": {
+            "ChassisType": "RackMount",
+            "Links": {"ComputerSystems": [{"@odata.id": f"{ROOT}/Systems/DGX"}], "Contains": [inner]},
+            "ThermalSubsystem": {"@odata.id": f"{ROOT}/Chassis/Chassis_0/ThermalSubsystem"},
+        },
+        "/Chassis/Chassis_0/ThermalSubsystem": {"LeakDetection": {"@odata.id": ROOT + detection}},
+        detection: {"LeakDetectorGroups": [{"Detectors": [{"DeviceName": "tray", "DetectorState": "Critical"}]}]},
+    }
+    leaks, _ = captured(tmp_path, {}, more)
+    assert [one.name for one in leaks.wet] == ["tray"]
