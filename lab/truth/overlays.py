@@ -37,6 +37,14 @@ def _gpu_missing(parts: Parts, parameters: Mapping[str, Any]) -> Parts:
     return replace(parts, gpus=_swap(parts.gpus, index, replace(parts.gpus[index], present=False)))
 
 
+def _dimm_slow(parts: Parts, parameters: Mapping[str, Any]) -> Parts:
+    slow = {int(parameters["dimm"]): int(parameters["speed"])}
+    dimms = tuple(
+        replace(one, row={**one.row, "speed_mhz": slow[one.index]}) if one.index in slow else one for one in parts.dimms
+    )
+    return replace(parts, dimms=dimms)
+
+
 def _swap(gpus: tuple[Gpu, ...], index: int, gpu: Gpu) -> tuple[Gpu, ...]:
     return tuple(gpu if old.index == index else old for old in gpus)
 
@@ -70,6 +78,7 @@ _OVERLAYS: Mapping[str, Overlay] = {
     "sku-mismatch": _sku_mismatch,
     "gpu-missing": _gpu_missing,
     "dimm-missing": lambda parts, set_: replace(parts, dimms=_without(parts.dimms, set_["dimm"])),
+    "dimm-slow": _dimm_slow,
     "drive-missing": lambda parts, set_: replace(parts, drives=_without(parts.drives, set_["drive"])),
     "nic-missing": _nic_missing,
     "serial-swapped": _serial_swapped,

@@ -45,7 +45,15 @@ def healthy_inventory(sku_name: str = "h100-sxm-8") -> Inventory:
     """What the BMC of a node shows that is built exactly as its SKU says, with current firmware and two cables."""
     sku = library().sku(sku_name)
     parts = [
-        Component(rule.kind, f"{rule.kind.value}-{number}", rule.models[0], f"S{number}", "", rule.capacity_mib)
+        Component(
+            rule.kind,
+            f"{rule.kind.value}-{number}",
+            rule.models[0],
+            f"S{number}",
+            "",
+            rule.capacity_mib,
+            speed_mts=rule.speed_mts,
+        )
         for rule in sku.parts
         for number in range(rule.count)
     ]

@@ -30,6 +30,7 @@ EXPECTED = {
     "sku-mismatch": Expected(("GPU", "h100-sxm-8", "names"), ("inventoried",)),
     "gpu-missing": Expected(("7 x GPU", "names 8"), ("inventoried",)),
     "dimm-missing": Expected(("31 x DIMM", "names 32"), ("inventoried",)),
+    "dimm-slow": Expected(("DIMM_3 runs at 4400 MT/s", "names 4800 MT/s"), ("inventoried",)),
     "drive-missing": Expected(("7 x drive", "names 8"), ("inventoried",)),
     "nic-missing": Expected(("7 x NIC", "names 8"), ("inventoried",)),
     "serial-swapped": Expected(("serial", "manifest names"), ("declared",)),

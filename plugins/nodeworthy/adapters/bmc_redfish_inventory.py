@@ -8,6 +8,7 @@ Port 1.11, PowerSupply 1.5, SoftwareInventory 1.10); units: Redfish gives memory
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from nodeworthy.adapters.bmc_redfish_tree import Resource, Tree, identity, link, number, part, present, text
 from nodeworthy.evidence.inventory import Component, ComponentKind, FirmwareItem, Inventory, Neighbour
@@ -88,7 +89,9 @@ def _dimms(tree: Tree, host: Resource) -> Iterator[Component]:
         memory = text(module, "MemoryDeviceType")
         if present(module) and "HBM" not in memory:
             model = text(module, "PartNumber") or memory
-            yield _component(ComponentKind.DIMM, module, model=model, capacity_mib=number(module, "CapacityMiB"))
+            dimm = _component(ComponentKind.DIMM, module, model=model, capacity_mib=number(module, "CapacityMiB"))
+            # "In MHz or MT/s as appropriate" (DSP0268, Memory): BMCs give the transfer rate that the module is sold by.
+            yield replace(dimm, speed_mts=number(module, "OperatingSpeedMhz"))
 
 
 def _adapters(adapters: Iterable[Resource]) -> Iterator[Component]:

@@ -22,7 +22,10 @@ class ComponentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One part of a node. `slot` is its place in this node; `capacity_mib` is memory or drive size where it has one."""
+    """One part of a node. `slot` is its place in this node; `capacity_mib` is memory or drive size where it has one.
+
+    `speed_mts` is the rate at which a memory module runs, in million transfers a second.
+    """
 
     kind: ComponentKind
     slot: str
@@ -31,6 +34,7 @@ class Component:
     firmware: str = ""
     capacity_mib: int | None = None
     health: str = ""
+    speed_mts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

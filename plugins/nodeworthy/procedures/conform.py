@@ -135,6 +135,12 @@ def _rule_differences(
                 f"{NAMES[rule.kind]} {part.slot} has {seen} where SKU {sku.name} names {rule.capacity_mib} MiB "
                 f"(tolerance {rule.tolerance_percent:g} %): replace the part"
             )
+        if rule.speed_mts is not None and part.speed_mts != rule.speed_mts:
+            seen = "at an unknown speed" if part.speed_mts is None else f"at {part.speed_mts} MT/s"
+            yield (
+                f"{NAMES[rule.kind]} {part.slot} runs {seen} where SKU {sku.name} names {rule.speed_mts} MT/s: look at "
+                "the BIOS's memory settings and how the channels are filled, then at the module"
+            )
 
 
 def _within(capacity_mib: int | None, rule: PartRule) -> bool:

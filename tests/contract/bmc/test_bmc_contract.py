@@ -10,7 +10,8 @@ from nodeworthy.evidence.inventory import ComponentKind
 from nodeworthy.ports import Power
 from nodeworthy.procedures.conform import part_differences
 
-from tests.contract.bmc.conftest import LIBRARY, Offer
+from tests.contract.bmc.conftest import LIBRARY, Offer, lab_directory, lab_node
+from tests.contract.redfish.conftest import ServedLab
 
 IMAGE = "http://images.lab/validation-2026.11.efi"
 
@@ -22,6 +23,15 @@ def test_a_healthy_node_conforms_to_its_sku(offer: Offer) -> None:
     assert inventory.serial == offer.node.serial
     assert part_differences(offer.sku, inventory) == []
     assert all(gpu.serial for gpu in inventory.of_kind(ComponentKind.GPU))
+
+
+def test_a_memory_module_that_runs_slow_is_told(lab: ServedLab) -> None:
+    """The rate of each module is read from the BMC, so one of 32 at another rate is one difference."""
+    node, sku = lab_node(lab, lab.take()), LIBRARY.sku("h100-sxm-8")
+    lab.do(lambda: lab.world.faults.inject(node.name, "dimm-slow"))
+    with lab_directory().open(node, sku) as bmc:
+        (difference,) = part_differences(sku, bmc.inventory())
+    assert difference.startswith("DIMM DIMM_3 runs at 4400 MT/s where SKU h100-sxm-8 names 4800 MT/s")
 
 
 def test_firmware_ids_are_those_of_the_set(offer: Offer) -> None:

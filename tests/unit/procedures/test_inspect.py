@@ -103,6 +103,16 @@ def test_capacity_is_compared_with_its_tolerance(capacity_mib: int | None, fits:
     assert (part_differences(SKU, replace(healthy_inventory(), components=components)) == []) is fits
 
 
+@pytest.mark.parametrize(("speed", "phrase"), [(4400, "runs at 4400 MT/s"), (None, "runs at an unknown speed")])
+def test_a_memory_module_runs_at_the_rate_it_was_bought_for(speed: int | None, phrase: str) -> None:
+    """One of 32 at DDR5-4400 slows its channel; a BMC that does not tell the rate leaves it unknown."""
+    components = tuple(
+        replace(part, speed_mts=speed) if part.slot == "dimm-3" else part for part in healthy_inventory().components
+    )
+    (difference,) = part_differences(SKU, replace(healthy_inventory(), components=components))
+    assert difference.startswith(f"DIMM dimm-3 {phrase} where SKU h100-sxm-8 names 4800 MT/s: ")
+
+
 def test_what_the_bmc_does_not_serve_is_unknown_and_not_zero() -> None:
     """A collection that is not served is reported as that, not as missing parts."""
     components = tuple(part for part in healthy_inventory().components if part.kind is not ComponentKind.DIMM)
