@@ -27,6 +27,7 @@ _TROUBLE = re.compile(
 )
 # Drivers name what passed differently: rx_packets, rx0_packets, queue_0_rx_cnt, rx_ucast_packets, rx_unicast.
 _TRAFFIC = r"(?:^|[_. ]){way}\d*[_-](?:\w*packets|\w*pkts|cnt$|unicast|ucast|frames)"
+_BLUEFIELD = re.compile(r"BlueField[- ]?(\d)", re.IGNORECASE)
 _DPU_LACKS = ("gpus", "infiniband_interfaces", "memory_devices")
 _PARTS = (("gpus", "gpus"), ("infiniband_interfaces", "infiniband"), ("network_interfaces", "nics"), ("nvme_devices",
     "nvme"),
@@ -135,7 +136,30 @@ def _record(document: dict[str, Any], sheet: Sheet) -> None:
             sheet.number("node", metric, len(sequence(document[key])), "count")
         elif "dpu_info" not in document or key not in _DPU_LACKS:
             sheet.note("row/missing", "node", f"{key} is missing")
+    _record_sizes(document, sheet)
     _record_gpus(document, str(dmi.get("product_name", "")), sheet)
+    _record_dpu(mapping(document.get("dpu_info")), str(dmi.get("product_name", "")), sheet)
+
+
+def _record_sizes(document: dict[str, Any], sheet: Sheet) -> None:
+    for index, cpu in enumerate(map(mapping, sequence(document.get("cpu_info")))):
+        sheet.text(f"cpu/{index}", "model", cpu.get("model"))
+        for name in ("sockets", "cores", "threads"):
+            if name in cpu:
+                sheet.number(f"cpu/{index}", name, whole(cpu[name]), "count")
+    for index, module in enumerate(map(mapping, sequence(document.get("memory_devices")))):
+        if "size_mb" in module:
+            sheet.number(f"memory/{index}", "size", whole(module["size_mb"]), "MB")
+
+
+def _record_dpu(dpu: dict[str, Any], product_name: str, sheet: Sheet) -> None:
+    for name in ("part_number", "part_description", "firmware_version"):
+        sheet.text("dpu", name, dpu.get(name))
+    if "switches" in dpu:
+        sheet.number("dpu", "switches", len(sequence(dpu["switches"])), "count")
+    product, part = (_BLUEFIELD.search(text) for text in (product_name, str(dpu.get("part_description", ""))))
+    if product and part and product[1] != part[1]:
+        sheet.note("invalid/sku-mismatch", "dpu", f"the product is a {product[0]}, the part in it a {part[0]}")
 
 
 def _record_gpus(document: dict[str, Any], product_name: str, sheet: Sheet) -> None:

@@ -29,6 +29,7 @@ _REFUSED = re.compile(
     r"^(?:Error from server|The connection to the server|Unable to connect to the server|error: ).*", re.M
 )
 _XID = re.compile(r"XID[-_ ]?(\d+)", re.IGNORECASE)
+_STATUSES = ("True", "False", "Unknown")
 _CONDITION_ROW = re.compile(r"^\s+([A-Z]\w+)\s+(True|False|Unknown)\s+\S.*$")
 
 
@@ -61,7 +62,25 @@ def _yaml(text: str, sheet: Sheet) -> None:
             sheet.note("document/cut", "file", "the part nodeInfo of the status is missing")
 
 
+def _slice(item: dict[str, Any], sheet: Sheet) -> None:
+    """What a driver offers by dynamic resource allocation: a device with a taint is one that it warns of."""
+    spec = mapping(item.get("spec"))
+    name = str(spec.get("nodeName") or mapping(item.get("metadata")).get("name", "node"))
+    devices = [mapping(device) for device in sequence(spec.get("devices"))]
+    sheet.number(name, f"devices {spec.get('driver')}", len(devices), "count")
+    for device in devices:
+        own = {**mapping(device.get("basic")), **device}
+        sheet.text(f"{name}/{own.get('name')}", "model",
+                   mapping(mapping(own.get("attributes")).get("productName")).get("string"))  # fmt: skip
+        for taint in map(mapping, sequence(own.get("taints"))):
+            why = f"{taint.get('key')}={taint.get('value', '')}:{taint.get('effect')}"
+            sheet.note("hardware/device-taint", f"{name}/{own.get('name')}", why)
+
+
 def _node(item: dict[str, Any], sheet: Sheet, among_others: bool = False) -> None:
+    if item.get("kind") == "ResourceSlice":
+        _slice(item, sheet)
+        return
     status = mapping(item.get("status"))
     if not status and "cpu" not in item:
         sheet.note("document/unreadable", "file", "the document is neither a node nor its resources")
@@ -225,16 +244,24 @@ def _column_row(heads: list[str], cells: list[str], sheet: Sheet) -> None:
     name = row["NAME"]
     why = " ".join(cells[1:])
     status = row.get("STATUS", "")
+    if status in _STATUSES and "CONDITION" in row:
+        _condition(name, row["CONDITION"], status, why, sheet)
+        return
     if status:
-        sheet.number(name, "condition Ready", float(status.split(",")[0] == "Ready"), "bool")
-        code = "hardware/node-condition" if status.split(",")[0] != "Ready" else "note/cordoned"
-        if status != "Ready":
-            sheet.note(code, name, why)
+        _ready(name, status, why, sheet)
     for head in heads[1:]:
-        if row[head] in ("True", "False", "Unknown"):
+        if row[head] in _STATUSES:
             kind = "Pressure" if "PRESS" in head.upper() else "Ready"
             _condition(name, head if head.endswith(kind) else f"{head}{kind}", row[head], why, sheet)
         elif "GPU" in head.upper() and row[head].isdigit():
             sheet.number(name, head.lower(), row[head], "count")
         elif row[head] in ("<none>", ""):
             sheet.absent(name, head.lower(), "")
+
+
+def _ready(name: str, status: str, why: str, sheet: Sheet) -> None:
+    """What kubectl's own column says: Ready, NotReady, each perhaps with SchedulingDisabled."""
+    ready = status.split(",")[0] == "Ready"
+    sheet.number(name, "condition Ready", float(ready), "bool")
+    if status != "Ready":
+        sheet.note("note/cordoned" if ready else "hardware/node-condition", name, why)

@@ -1,8 +1,12 @@
-"""lsblk as JSON, as pairs (-P) and as its plain table: drives and their parts; loop devices are no hardware."""
+"""lsblk as JSON, as pairs (-P) and as its plain table, and nvme's list: drives and their parts.
+
+Loop devices are no hardware.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from nodeworthy_probe.parsers.json_document import mapping, sequence
@@ -16,6 +20,11 @@ TOOL = "lsblk"
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)([BKMGTP])?")
 _UNITS = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 _PAIR = re.compile(r'(?:[A-Z][A-Z0-9:%_-]*="[^"]*"\s*){2,}')
+_DECIMAL = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
+_NVME_ROW = re.compile(
+    r"^(?P<name>/dev/nvme\d+n\d+)\s+(?:/dev/ng\d+n\d+\s+)?(?P<serial>\S+)\s+(?P<model>\S.*?)\s+(?:0x)?\d+\s+"
+    r"[\d.]+\s+[kKMGT]?B\s+/\s+(?P<size>[\d.]+)\s+(?P<unit>[MGT]B)\s+\d+ +K?i?B \+ +\d+ B\s+\S+\s*$"
+)
 _NOT_HARDWARE = ("loop", "rom", "crypt", "lvm", "part", "mpath", "md", "dm", "linear")
 _VIRTUAL = re.compile(r"^(?:/dev/)?(?:ram|zram|fd|nbd|loop|sr|md|dm-)\d")
 
@@ -64,11 +73,47 @@ def _document(text: str, sheet: Sheet) -> dict[str, Any]:
     if lines and re.match(r"^NAME\s+(?:\S+\s+)*SIZE\b", lines[0]) and "TYPE" in lines[0].split():
         torn_end(text, sheet)
         return {"blockdevices": [device for line in lines[1:] if (device := _tabled(line, lines[0], sheet))]}
+    if re.match(r"^Node\s.*\bSN\b.*\n-{4,}", text.lstrip()):
+        sheet.tool = "nvme list"
+        torn_end(text, sheet)
+        return {"blockdevices": [device for line in lines[2:] if (device := _listed(line, sheet))]}
     loaded = load_json(text, sheet)
     document = mapping(loaded)
+    if "Devices" in document:
+        sheet.tool = "nvme list"
+        return {"blockdevices": list(_namespaces(document["Devices"], {}))}
     if loaded is not None and "blockdevices" not in document:
         sheet.note("document/unreadable", "file", "the document is no list of block devices")
     return document
+
+
+def _listed(line: str, sheet: Sheet) -> dict[str, Any]:
+    """A row of nvme's table: names hold spaces, so the use tells where they end."""
+    found = _NVME_ROW.match(line)
+    if found is None:
+        sheet.note("row/unreadable", "file", line)
+        return {}
+    size = f"{float(found['size']) * _DECIMAL[found['unit']]:.0f}B"
+    return {
+        "name": found["name"].removeprefix("/dev/"),
+        "type": "disk",
+        "size": size,
+        "serial": found["serial"],
+        "model": found["model"],
+    }
+
+
+def _namespaces(value: object, above: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every namespace of nvme's JSON: a flat list to release 1, under subsystems and controllers from 2 on."""
+    for item in map(mapping, sequence(value)):
+        known: dict[str, Any] = {key: item[key] for key in ("SerialNumber", "ModelNumber") if key in item}
+        own = {**above, **known}
+        if "PhysicalSize" in item:
+            name = str(item.get("DevicePath") or item.get("NameSpace")).removeprefix("/dev/")
+            yield {"name": name, "type": "disk", "size": item["PhysicalSize"],
+                   "serial": own.get("SerialNumber"), "model": own.get("ModelNumber")}  # fmt: skip
+        for key in ("Subsystems", "Controllers", "Namespaces"):
+            yield from _namespaces(item.get(key), own)
 
 
 def _paired(line: str, sheet: Sheet) -> dict[str, Any]:

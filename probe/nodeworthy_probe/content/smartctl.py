@@ -124,7 +124,8 @@ def _nvme(component: str, log: dict[str, Any], sheet: Sheet) -> None:
     for metric, keys, unit in _NVME:
         raw = next((log[key] for key in keys if key in log), None)
         raw = raw.get("value") if isinstance(raw, dict) else raw  # nvme-cli -v explains the bits of the warning
-        number = whole(raw)
+        # nvme-cli writes counters of 128 bits with a decimal point
+        number = whole(int(raw) if isinstance(raw, float) and raw.is_integer() else raw)
         if number is None:
             code = "row/missing" if raw is None else "value/not-a-number"
             sheet.absent(component, metric, unit)

@@ -6,6 +6,7 @@ import json
 
 from tests.contract.content.reading import parsed, value
 from tests.contract.content.trap_cases_found import OLD_NAMES, SLOT, old_diag
+from tests.contract.content.trap_cases_lists import NVME_TABLE, NVME_TREE
 
 VERBOSE = "GPU 1 GPU to Host bandwidth:\t\t24.02 GB/s, GPU 1 Host to GPU bandwidth:\t\t25.93 GB/s"
 BURN = "GPU 1 GPU 1 calculated at approximately 21688.18 gigaflops during this test, GPU 1 Allocated 9 bytes (98.4%)"
@@ -55,3 +56,27 @@ def test_the_lanes_of_a_slot() -> None:
     assert value(read, "slot", "pcie_width") == 16
     assert value(read, "slot", "pcie_generation") == 5
     assert value(read, "pcie-lane/1", "initial_fom") == 140
+
+
+def test_the_drives_of_nvmes_list() -> None:
+    """Both of its forms, each with size and serial number."""
+    for text in (NVME_TABLE, NVME_TREE):
+        assert 3.8e12 < (value(parsed("lsblk", text), "drive/nvme0n1", "capacity") or 0) < 3.9e12, text
+
+
+def test_a_record_of_a_dpu_whose_part_is_another() -> None:
+    """Sizes of processors and memory, and the part that is not the product."""
+    record = {
+        "machine_type": "aarch64",
+        "dmi_data": {"product_name": "BlueField-3 SmartNIC Main Card"},
+        "cpu_info": [{"model": "0x1", "sockets": 1, "cores": 8, "threads": 8}],
+        "memory_devices": [{"size_mb": 1024}],
+        "dpu_info": {"part_number": "MBF2", "part_description": "NVIDIA Bluefield-2 SuperNIC", "switches": [{}]},
+    }
+
+    read = parsed("host-inventory", json.dumps(record))
+
+    assert value(read, "cpu/0", "cores") == 8
+    assert value(read, "memory/0", "size") == 1024
+    assert value(read, "dpu", "switches") == 1
+    assert "invalid/sku-mismatch" in {finding["code"] for finding in read["findings"]}

@@ -11,6 +11,7 @@ import pytest
 
 from tests.contract.content import trap_cases_cluster as cluster
 from tests.contract.content import trap_cases_forms as forms
+from tests.contract.content import trap_cases_lists as lists
 from tests.contract.content import trap_cases_parts as parts
 from tests.contract.content import trap_cases_tools as tools
 from tests.contract.content.damage import DESTRUCTIVE, NEUTRAL
@@ -68,6 +69,12 @@ SEEDS = (
         r"^CPU\(s\)|per core|per socket|Socket|NUMA node",
         cut_after="NUMA node2",
     ),
+    Seed("events", "host-inventory", lists.LOST + lists.BACK, r"Power", damages=("double", "not_a_number")),
+    Seed("sensors", "host-inventory", lists.HOT.format("ok") + lists.MASK, r"CPU1", damages=("double", "not_a_number")),
+    Seed("lshw xml", "host-inventory", lists.LSHW, r"node id", noise=False, cut_after="</node>"),
+    Seed("nvme table", "lsblk", lists.NVME_TABLE, r"^/dev", damages=("double", "not_a_number")),
+    Seed("nvme tree", "lsblk", lists.NVME_TREE, r"PhysicalSize", damages=("cut", "not_a_number")),
+    Seed("offer", "k8s", lists.offer(), r"gpu-\d", damages=("cut",)),
     Seed("numactl", "host-inventory", parts.NUMACTL, r"^node \d|available", cut_after="1:  80"),
     Seed("lldp xml", "lldp", parts.XML, r"PortID|interface|lldp>", noise=False, cut_after="</interface>"),
     Seed("sata text", "smartctl", tools.ATA, r"PASSED|Model|Serial", damages=("double",)),

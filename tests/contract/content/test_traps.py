@@ -20,6 +20,7 @@ from tests.contract.content import (
     trap_cases_gpu,
     trap_cases_host,
     trap_cases_kernel,
+    trap_cases_lists,
     trap_cases_parts,
     trap_cases_suites,
     trap_cases_tools,
@@ -40,6 +41,7 @@ CASES = (
     *trap_cases_gpu.CASES,
     *trap_cases_suites.CASES,
     *trap_cases_found.CASES,
+    *trap_cases_lists.CASES,
 )
 
 
