@@ -29,7 +29,7 @@ def power(context: Context, chassis: str) -> Document:
             "SerialNumber": psu.serial,
             "FirmwareVersion": context.node.firmware.version(f"PSU_{psu.index}"),
             "PowerCapacityWatts": row["capacity_watts"],
-            "LineInputVoltage": 0 if _is(context, "psu-lost", "psu", psu.index) else 230,
+            "LineInputVoltage": 0 if _fails(context, "supply", psu.index) else 230,
             "Status": OK,
         }
         for psu in context.parts.psus
@@ -69,7 +69,7 @@ def power_supply(context: Context, chassis: str, supply: str) -> Document:
     found = next((psu for psu in context.parts.psus if f"PSU_{psu.index}" == supply), None)
     if found is None:
         raise errors.not_found(ROOT + context.path)
-    lost = _is(context, "psu-lost", "psu", found.index)
+    lost = _fails(context, "supply", found.index)
     return resource(
         context.path,
         "PowerSupply.v1_6_0",
@@ -105,9 +105,7 @@ def thermal(context: Context, chassis: str) -> Document:
             "@odata.id": f"{ROOT}{context.path}#/Fans/{number}",
             "MemberId": str(number),
             "Name": f"FAN_{number}",
-            "Reading": 0
-            if _is(context, "fan-failed", "fan", number)
-            else context.platform.cooling["fans"]["speed_percent"],
+            "Reading": 0 if _fails(context, "fan", number) else context.platform.cooling["fans"]["speed_percent"],
             "ReadingUnits": "Percent",
             "Status": _fan_status(context, number),
         }
@@ -150,7 +148,7 @@ def fan(context: Context, chassis: str, fan: str) -> Document:
     number = next((number for number in range(row["count"]) if fan == f"FAN_{number}"), None)
     if number is None:
         raise errors.not_found(ROOT + context.path)
-    speed = 0 if _is(context, "fan-failed", "fan", number) else row["speed_percent"]
+    speed = 0 if _fails(context, "fan", number) else row["speed_percent"]
     speeds = {"Reading": speed, "SpeedRPM": 180 * speed}
     return resource(
         context.path, "Fan.v1_5_0", fan, Model=row["model"], SpeedPercent=speeds, Status=_fan_status(context, number)
@@ -223,20 +221,20 @@ def sensor(context: Context, chassis: str, sensor: str) -> Document:
 
 
 def _reading(context: Context, name: str) -> float:
-    fault = context.world.faults.find(context.node.name, "too-hot")
-    if fault is not None and fault.parameters["sensor"] == name:
+    fault = context.world.faults.find(context.node.name, "chassis-failing")
+    if fault is not None and fault.parameters["what"] == "heat" and name == "Inlet_Temp":
         return float(fault.parameters["celsius"])
     figure = context.platform.cooling["sensors"][name]["celsius"]
     return round(seeded.noisy(figure, 0.05, context.node.seed, context.node.name, name), 1)
 
 
 def _fan_status(context: Context, number: int) -> Document:
-    return _CRITICAL if _is(context, "fan-failed", "fan", number) else OK
+    return _CRITICAL if _fails(context, "fan", number) else OK
 
 
-def _is(context: Context, fault: str, parameter: str, number: int) -> bool:
-    found = context.world.faults.find(context.node.name, fault)
-    return found is not None and int(found.parameters[parameter]) == number
+def _fails(context: Context, what: str, number: int) -> bool:
+    fault = context.world.faults.find(context.node.name, "chassis-failing")
+    return fault is not None and fault.parameters["what"] == what and int(fault.parameters[what]) == number
 
 
 def _group(members: list[str], needed: int) -> Document:

@@ -66,16 +66,16 @@ def sign(context: Context, component: str) -> Answer:
     """Sign the measurements and the nonce; it changes nothing, so it is no effect."""
     row = _component(context, component)
     nonce = _nonce(context.body.get("Nonce"))
-    if _fault(context, "spdm-silent", component):
+    if _wrong(context, "silent", component):
         text = f"The component {component} did not answer the SPDM request."
         raise errors.RedfishError(500, "InternalError", text)
     node = context.node
     key = authority.device_key(node.seed, node.name, component)
-    if _fault(context, "spdm-wrong-key", component):
+    if _wrong(context, "key", component):
         key = ec.generate_private_key(ec.SECP384R1())
-    if _fault(context, "spdm-stale-nonce", component):
+    if _wrong(context, "nonce", component):
         nonce = _OLD_NONCE
-    changed = _fault(context, "spdm-measurement-changed", component)
+    changed = _wrong(context, "measurement", component)
     version = "changed" if changed else node.firmware.version(row.firmware)
     signed = responder.statement(key, row.version, nonce, responder.measurements(row.firmware, version))
     return Answer(
@@ -107,5 +107,6 @@ def _nonce(value: Any) -> bytes:
     return nonce
 
 
-def _fault(context: Context, name: str, component: str) -> bool:
-    return context.world.faults.concerns(context.node.name, name, "component", component) is not None
+def _wrong(context: Context, how: str, component: str) -> bool:
+    fault = context.world.faults.find(context.node.name, "spdm-wrong")
+    return fault is not None and (fault.parameters["how"], fault.parameters["component"]) == (how, component)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lab.redfish import errors
 from lab.redfish.documents import ROOT, collection, link, resource
+from lab.redfish.resources.unsafe import unsafe
 from lab.redfish.routes import Answer, Context, Document, get, post
 from lab.truth import data
 from lab.truth.faults import ActiveFault
@@ -74,7 +75,7 @@ def clear(context: Context, system: str) -> Answer:
 
 def _room(context: Context) -> Document:
     """A log that wraps, or one that is full and keeps what it has."""
-    full = context.world.faults.find(context.node.name, "sel-full") is not None
+    full = unsafe(context, "log") is not None
     return {
         "MaxNumberOfRecords": len(_entries(context)) if full else 3639,
         "OverWritePolicy": "NeverOverWrites" if full else "WrapsWhenFull",
@@ -88,12 +89,18 @@ def _host_only(context: Context, system: str) -> None:
 
 def _entries(context: Context) -> list[Document]:
     known = data.load("bmc_log.yaml")["entries"]
-    faults = [fault for fault in context.world.faults.active(context.node.name) if fault.name in known]
+    faults = [fault for fault in context.world.faults.active(context.node.name) if _key(fault) in known]
     return [_entry(context, number, fault) for number, fault in enumerate(faults, 1)]
 
 
+def _key(fault: ActiveFault) -> str:
+    """A fault of several kinds has an entry for each that a BMC writes down."""
+    what = fault.parameters.get("what")
+    return f"{fault.name}-{what}" if what else fault.name
+
+
 def _entry(context: Context, number: int, fault: ActiveFault) -> Document:
-    row = data.load("bmc_log.yaml")["entries"][fault.name]
+    row = data.load("bmc_log.yaml")["entries"][_key(fault)]
     words = {**fault.parameters, "system": context.host_system}
     origin = row.get("origin")
     links = {"Links": {"OriginOfCondition": link(origin.format(**words))}} if origin else {}

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from lab.redfish import errors
 from lab.redfish.documents import OK, ROOT, collection, link, resource
+from lab.redfish.resources.unsafe import unsafe
 from lab.redfish.routes import Answer, Context, Document, get, post
 from lab.truth import seeded
 
@@ -61,7 +62,7 @@ def _host_manager(context: Context) -> Document:
 
 def _now(context: Context) -> datetime:
     """The BMC's own clock runs with the clients' and not with the lab's time, which may be faster."""
-    fault = context.world.faults.find(context.node.name, "bmc-clock-wrong")
+    fault = unsafe(context, "clock")
     ahead = float(fault.parameters["seconds"]) if fault is not None else 0.0
     return datetime.now(UTC) + timedelta(seconds=ahead)
 
@@ -79,7 +80,7 @@ def medium(context: Context, manager: str, medium: str) -> Document:
     _host_manager_only(context, manager)
     if medium != "CD1":
         raise errors.not_found(ROOT + context.path)
-    fault = context.world.faults.find(context.node.name, "media-inserted")
+    fault = unsafe(context, "medium")
     image = str(fault.parameters["image"]) if fault is not None else None
     return resource(
         context.path,

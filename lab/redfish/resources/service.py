@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lab.redfish import errors
 from lab.redfish.documents import ROOT, collection, link, resource
+from lab.redfish.resources.unsafe import unsafe
 from lab.redfish.routes import Answer, Context, Document, delete, get, post
 from lab.truth import seeded
 
@@ -134,7 +135,7 @@ def account(context: Context, account: str) -> Document:
     if account not in ("1", "2"):
         raise errors.not_found(ROOT + context.path)
     if account == "2":
-        enabled = context.world.faults.find(context.node.name, "bmc-password-default") is not None
+        enabled = unsafe(context, "password") is not None
         return _account(context, "factory", enabled=enabled, locked=False, change=True)
     locked = context.bmc.locked_until is not None and context.world.clock.now() < context.bmc.locked_until
     return _account(context, context.door.username, enabled=True, locked=locked, change=False)

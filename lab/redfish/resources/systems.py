@@ -10,6 +10,7 @@ from lab.redfish import errors
 from lab.redfish.bmc import quirk_row
 from lab.redfish.documents import OK, ROOT, link, links, resource
 from lab.redfish.resources.hardware import manufacturer, pcie_paths
+from lab.redfish.resources.unsafe import unsafe
 from lab.redfish.routes import Answer, Context, Document, get, patch, post
 from lab.truth.machine import BootOverride
 
@@ -90,7 +91,7 @@ def _host_state(context: Context) -> Document:
 
 def _boot(context: Context) -> Document:
     override = context.node.machine.override
-    if override.enabled == "Disabled" and context.world.faults.find(context.node.name, "boot-override-left"):
+    if override.enabled == "Disabled" and unsafe(context, "override"):
         override = BootOverride("Continuous", "Pxe")
     boot = {
         "BootSourceOverrideEnabled": override.enabled,

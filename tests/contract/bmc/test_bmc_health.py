@@ -86,18 +86,18 @@ def test_a_detector_that_is_unavailable_is_incomplete(lab: ServedLab) -> None:
 
 def test_a_fan_that_failed_is_named(lab: ServedLab) -> None:
     """By its slot, with what to do."""
-    assert phrases(lab, H100, "fan-failed") == ["fan FAN_3 calls itself critical: replace it"]
+    assert phrases(lab, H100, "chassis-failing", what="fan") == ["fan FAN_3 calls itself critical: replace it"]
 
 
 def test_a_supply_without_its_line_is_named(lab: ServedLab) -> None:
     """The redundancy is not lost by one of six, of which four are needed."""
-    (phrase,) = phrases(lab, H100, "psu-lost")
+    (phrase,) = phrases(lab, H100, "chassis-failing", what="supply")
     assert phrase == "power supply PSU_2 has line input OutOfRange: check its cord and the feed behind it"
 
 
 def test_a_sensor_is_held_against_its_own_threshold(lab: ServedLab) -> None:
     """The lab's BMC calls 45 degrees at the inlet critical."""
-    assert phrases(lab, H100, "too-hot") == [
+    assert phrases(lab, H100, "chassis-failing", what="heat") == [
         "Inlet_Temp reads 47 C and its BMC calls 45 C critical: check airflow and cooling"
     ]
 
@@ -105,7 +105,7 @@ def test_a_sensor_is_held_against_its_own_threshold(lab: ServedLab) -> None:
 def test_a_bmc_that_cannot_expand_tells_it_by_the_deprecated_resource(lab: ServedLab) -> None:
     """One request more for temperatures, none per sensor; fans one by one, and the same verdict."""
     node = lab_node(lab, lab.take())
-    lab.do(lambda: lab.world.faults.inject(node.name, "too-hot"))
+    lab.do(lambda: lab.world.faults.inject(node.name, "chassis-failing", {"what": "heat"}))
     sku = replace(H100, bmc=replace(H100.bmc, quirks=("expand-drops-fields",)))
     leaks, health = read(node, sku)
     assert leaks == Leaks()
