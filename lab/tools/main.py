@@ -42,6 +42,7 @@ _MODULES = {
     "smartctl": "host",
     "fio": "host",
     "ib_write_bw": "perftest",
+    "iperf3": "iperf3",
     "ib_write_lat": "perftest",
     "gpu_burn": "gpu_burn",
     "lldpcli": "lldpcli",

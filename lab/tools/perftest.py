@@ -33,11 +33,11 @@ def run(tool: str, arguments: list[str], view: NodeView) -> Output:
         return Output("initializing CUDA\nCouldn't initialize CUDA device\nFailed to init memory\n", 1, 0.2)
     own = _offer(rail, view, by_gpu="--use_cuda_bus_id" in options)
     if not partner:
-        return _serve(own, options) if "-p" in options else Output("", seconds=1.0)
+        return serve(own, options) if "-p" in options else Output("", seconds=1.0)
     if partner == _LOOPBACK and "-p" not in options:
         return Output(_text(tool, name, own, options, view), seconds=_seconds(tool))
     try:
-        other = _ask(partner, int(options["-p"]), own)
+        other = ask(partner, int(options["-p"]), own)
     except OSError:
         text = f"Couldn't connect to {partner}:{options['-p']}\n Unable to open file descriptor for socket connection"
         return Output(f"{text}\n", 1, 0.1)
@@ -86,7 +86,8 @@ def _over_wire(own: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     return {"adapter_gbps": rate, "latency_us": latency}
 
 
-def _serve(own: dict[str, Any], options: dict[str, str]) -> Output:
+def serve(own: dict[str, Any], options: dict[str, str]) -> Output:
+    """Wait for one client and tell it what this side brings."""
     address = (options.get("--bind_source_ip", ""), int(options["-p"]))
     try:
         with socket.create_server(address) as listener:
@@ -100,7 +101,8 @@ def _serve(own: dict[str, Any], options: dict[str, str]) -> Output:
     return Output("")
 
 
-def _ask(address: str, port: int, own: dict[str, Any]) -> dict[str, Any]:
+def ask(address: str, port: int, own: dict[str, Any]) -> dict[str, Any]:
+    """What the server brings. OSError when nobody listens there."""
     with socket.create_connection((address, port), _PATIENCE_SECONDS) as connection:
         stream = connection.makefile("rwb")
         stream.write(json.dumps(own).encode() + b"\n")

@@ -72,6 +72,8 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "clock": {"synchronised": True, "offset_seconds": 2.1e-05},
         "rdma": _rails(node),
         "pci": {"acs_redirect": False},
+        # What the host moves over TCP to another one, 100 Gb/s Ethernet less headers; made up.
+        "tcp_gbps": 94.0,
         # How much of an adapter's rate is left when it reads GPU memory beside it.
         "gpu_direct_share": 1.0,
         "drives": _drives(node, parts),

@@ -213,6 +213,7 @@ _CHANGES: Mapping[str, Callable[[View, Parameters], None]] = {
     "drive-failing": _drive_failing,
     "nic-pcie-narrow": lambda view, set_: view["rdma"][int(set_["rail"])].update(pcie={"width": int(set_["width"])}),
     "link-flaps": _link_flaps,
+    "tcp-slow": lambda view, set_: view.update(tcp_gbps=round(view["tcp_gbps"] * (1.0 - float(set_["amount"])), 2)),
     "roce-setting-wrong": lambda view, set_: view["rdma"][int(set_["rail"])]["ethernet"].update(
         {set_["setting"]: set_["value"]}
     ),

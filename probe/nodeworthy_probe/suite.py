@@ -37,6 +37,7 @@ from .readings import (
     kernel,
     memory_stream,
     ports,
+    tcp,
     topology,
     training,
     transferbench,
@@ -68,7 +69,7 @@ _INTERPRETERS: dict[str, Interpreter] = {
     "gpu_stream": memory_stream.read_gpus,
     "stream": memory_stream.read_host,
 }
-_WIRE = ("ib_write_bw", "ib_write_lat")
+_WIRE = {"ib_write_bw": wire.read, "ib_write_lat": wire.read, "iperf3": tcp.read}
 """Tools that need a partner: the other node in a pair, the loopback on one node."""
 _MODULES = {"nvml": "nvml_snapshot", "amdsmi": "amd_snapshot"}
 """Tools that are programs of our own, each a process, so that what hangs in a driver can be ended."""
@@ -217,7 +218,7 @@ def _in_group(spec: TestSpec) -> tuple[tuple[str, ...], Interpreter] | None:
     """How a test of several nodes is carried out; None for one that looks at the leader alone."""
     if spec.tool in _WIRE and spec.arguments:
         each, *rest = spec.arguments
-        return (sys.executable, "-m", "nodeworthy_probe.wire", each, spec.tool, *rest), wire.read
+        return (sys.executable, "-m", "nodeworthy_probe.wire", each, spec.tool, *rest), _WIRE[spec.tool]
     if spec.tool in _INTERPRETERS:
         line = (sys.executable, "-m", "nodeworthy_probe.group", "launch", spec.tool, *spec.arguments)
         return line, _INTERPRETERS[spec.tool]

@@ -1,11 +1,12 @@
-"""perftest between the two nodes of a pair, adapter by adapter: ``python -m nodeworthy_probe.wire DEVICES TOOL ...``.
+"""perftest or iperf3 between the nodes of a pair: ``python -m nodeworthy_probe.wire DEVICES TOOL ...``.
 
 The leader starts a server on one side and the client on the other, first its own adapter writing to the partner's, then
 the other way round; a latency is one of both ways together and is measured once. Each adapter meets the one of the same
 name. ``{device}`` in an argument becomes its name and ``{gpu}`` the PCI address of the GPU next to it on that side,
 whose memory is used by dma-buf unless nvidia_peermem is loaded there. Every run has its own time limit on both sides,
-so a rail that hangs costs the others nothing. A section per adapter and direction says what the client printed; where
-it failed, the server's words follow, with the node that said them.
+so a rail that hangs costs the others nothing. iperf3 knows no adapters: its one device is ``host``, the path between
+the nodes' own addresses. A section per adapter and direction says what the client printed; where it failed, the
+server's words follow, with the node that said them.
 
     wire near DEVICES      print, as JSON, which GPU is next to each adapter here
 """
@@ -37,7 +38,8 @@ LIMIT_SECONDS = 15
 _TRY_SECONDS = 0.2
 _GRACE_SECONDS = 2
 _TIMED_OUT = 124
-_NOT_CONNECTED = b"Couldn't connect"
+_NOT_CONNECTED = (b"Couldn't connect", b"unable to connect")
+_TCP = "iperf3"
 _GPU, _DMABUF = "{gpu}", "--use_cuda_dmabuf"
 
 
@@ -129,8 +131,7 @@ class _Run:
         lacking = [side.node for side in (self.client, self.server) if self._lacks_gpu(side)]
         if lacking:
             return 1, f"no GPU shares a PCIe bridge with {self.device} of {' and '.join(lacking)}\n"
-        server = _Started(self.group, self.server.rank, [*self._line(self.server), "--bind_source_ip",
-                                                         self.server.address])  # fmt: skip
+        server = _Started(self.group, self.server.rank, self._serving())
         code, said = self._until_connected(server)
         server.end(at_once=code != 0)
         if code == 0:
@@ -142,15 +143,25 @@ class _Run:
         deadline = time.monotonic() + LIMIT_SECONDS
         while True:
             heard = server.alive()
-            client = _Started(self.group, self.client.rank, [*self._line(self.client), self.server.address])
+            client = _Started(self.group, self.client.rank, self._calling())
             client.wait()
-            refused = client.code not in (0, None) and _NOT_CONNECTED in client.said
+            refused = client.code not in (0, None) and any(words in client.said for words in _NOT_CONNECTED)
             if not refused or not heard or time.monotonic() > deadline:
                 return (client.code if client.code is not None else 1), client.said.decode("utf-8", "replace")
             time.sleep(_TRY_SECONDS)
 
     def _lacks_gpu(self, side: Side) -> bool:
         return any(_GPU in word for word in self.command) and self.device not in side.near.gpus
+
+    def _serving(self) -> list[str]:
+        if self.command[0] == _TCP:
+            return [_TCP, "-s", "-1", "-B", self.server.address, "-p", str(self.port)]
+        return [*self._line(self.server), "--bind_source_ip", self.server.address]
+
+    def _calling(self) -> list[str]:
+        if self.command[0] == _TCP:
+            return [*self.command, "-c", self.server.address, "-p", str(self.port)]
+        return [*self._line(self.client), self.server.address]
 
     def _line(self, side: Side) -> list[str]:
         words = [

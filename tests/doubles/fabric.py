@@ -26,6 +26,7 @@ FULL_GBPS = 480.0
 OWN = library().suite("m0")
 """What every node watches on itself."""
 RAIL_GBPS = 390.0
+TCP_GBPS = 94.0
 SHARES = {"ring": 0.8, "fabric": 0.8, "alltoall": 0.1625}
 """What the shipped baselines of the virtual fleet expect of the other collectives."""
 
@@ -43,6 +44,8 @@ class Fabric:
     """Nodes that let through no more than so many GB/s when their group holds nodes of several racks."""
     slow_rail: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     """Who has one adapter that lets only so many Gb/s through; its collectives are slower by as much."""
+    slow_tcp: Mapping[str, float] = field(default_factory=dict)
+    """Who moves no more than so many Gb/s over TCP."""
     no_rdma: frozenset[str] = frozenset()
     unreachable: frozenset[str] = frozenset()
     counts: Mapping[str, tuple[str, float | None]] = field(default_factory=dict)
@@ -108,6 +111,9 @@ class Fabric:
             return [row for name in str(test["arguments"][0]).split(",") for row in self._rail(test, name, nodes)]
         if test["tool"] == "train_step":
             return self._trained(test, nodes)
+        if test["tool"] == "iperf3":
+            rate = min([TCP_GBPS, *(self.slow_tcp[node] for node in nodes if node in self.slow_tcp)])
+            return [_row(test, metric, rate, "Gb/s", "mean", "") for metric in ("tcp_sent", "tcp_received")]
         if not test["tool"].endswith("_perf"):
             return self._watched(test, node)
         share = next((value for word, value in SHARES.items() if word in test["test"]), 1.0)

@@ -97,6 +97,7 @@ BORNE: dict[str, dict[str, Any]] = {
     "straggler": {},
     "intermittent": {},
     "rdma-off": {},
+    "tcp-slow": {},
     "roce-setting-wrong": {},
     "stalls": {},
 }

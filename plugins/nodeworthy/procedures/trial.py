@@ -35,8 +35,8 @@ PORT = 28517
 """Where members listen on their node's address; one test pod at a time holds a node's GPUs, so one port will do."""
 SCOPE = Scope.HARDWARE
 BANDWIDTH = "bus_bandwidth"
-OF_RAILS = ("sent_bandwidth", "received_bandwidth")
-"""What a pair moves adapter by adapter; the slowest adapter speaks for its test."""
+OF_RAILS = ("sent_bandwidth", "received_bandwidth", "tcp_sent", "tcp_received")
+"""What a pair moves adapter by adapter, or over TCP; the slowest speaks for its test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ def _figures(document: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, s
         if row["metric"] == BANDWIDTH:
             found[test] = value
         elif row["metric"] in OF_RAILS and value < found.get(test, inf):
-            found[test], told[test] = value, f"{row['component']} {value:.0f} {row['unit']}"
+            found[test], told[test] = value, f"{row['component']} {value:.0f} {row['unit']}".removeprefix("node ")
     return found, told
 
 

@@ -146,6 +146,13 @@ def test_a_slow_rail_is_named_with_its_side(culprit: str) -> None:
     assert "390 Gb/s with" in sentence
 
 
+def test_a_host_that_is_slow_over_tcp_alone_is_named() -> None:
+    """Its collectives and adapters are well; what it moves over TCP is not, with three partners."""
+    one = Bench(slow_tcp={"n4": 40.0})
+    assert one.run().facts["culprits"] == ["n4"]
+    assert one.verdicts()["n4"].sentence.startswith("n4 fail: pair.tcp 40 Gb/s with")
+
+
 def test_two_culprits_in_one_pair_are_both_named() -> None:
     """Neither can hide behind the other."""
     one = Bench(slow={"n3": 200.0, "n4": 100.0})

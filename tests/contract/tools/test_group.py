@@ -38,6 +38,7 @@ WRITE: dict[str, Any] = {
 WRITE_GPU = {**WRITE, "test": "pair.write_gpu", "arguments": [*WRITE["arguments"], "--use_cuda_bus_id={gpu}"]}
 LATENCY = {"test": "pair.latency", "tool": "ib_write_lat", "timeout_seconds": 60,
            "arguments": ["mlx5_0,mlx5_3", "-d", "{device}", "-F"]}  # fmt: skip
+TCP = {"test": "pair.tcp", "tool": "iperf3", "timeout_seconds": 60, "arguments": ["host", "-J", "-t", "5", "-P", "8"]}
 SERVE = {"test": "group.member", "tool": "serve", "timeout_seconds": 40}
 TRAIN = {"test": "domain.straggler", "tool": "train_step", "timeout_seconds": 40, "arguments": ["--steps", "60"],
          "environment": {"NCCL_DEBUG": "INFO"}}  # fmt: skip
@@ -170,6 +171,17 @@ def test_each_adapter_of_a_pair_is_measured_both_ways_out_of_both_memories(tmp_p
     assert latency["nic/mlx5_3", "write_latency"][0] == pytest.approx(1.65, rel=0.05)
     raw = next(test for test in leader["tests"] if test["test"] == "pair.write_gpu")
     assert raw["execution"] == "completed"
+
+
+@pytest.mark.parametrize(("fault", "rate"), [(None, 94), ("tcp-slow", 47)])
+def test_hosts_move_what_the_slower_one_does_over_tcp(tmp_path: Path, fault: str | None, rate: float) -> None:
+    """94 Gb/s both ways; half of it when the partner is slow."""
+    faults = {"gpu_a02": fault} if fault else {}
+    leader = run_group(tmp_path, NODES[:2], [TCP], **faults)[0]
+    for metric in ("tcp_sent", "tcp_received"):
+        assert rails(leader, "pair.tcp")["node", metric][0] == pytest.approx(rate, rel=0.02)
+    (test,) = [one for one in leader["tests"] if one["test"] == "pair.tcp"]
+    assert test["tool_version"] == "3.16"
 
 
 def test_a_leaf_port_at_half_speed_shows_on_its_adapter_alone(tmp_path: Path) -> None:
