@@ -28,14 +28,14 @@ FORMATS = {"gpu.gemm_fp64", "gpu.gemm_tf32", "gpu.gemm_fp8", "gpu.gemm_fp4"}
 )
 def test_a_sku_has_tests_of_the_formats_that_it_offers(sku: str, formats: set[str]) -> None:
     """A100 and older know no fp8, L40S has no fp64 in its tensor cores, and no released tool knows fp4."""
-    tests = library().suite("l2").for_scope(Scope.HARDWARE, library().sku(sku).declares)
+    tests = library().suite("l2").for_scope(Scope.HARDWARE, library().sku(sku))
     assert {test.test for test in tests} & FORMATS == {f"gpu.gemm_{one}" for one in formats}
 
 
 def test_a_format_that_a_site_adds_is_tested() -> None:
     """`fp4` under `offers` in the SKU's file is all that it takes."""
     sku = replace(library().sku("b200-sxm-8"), offers=("fp4",))
-    tests = library().suite("l2").for_scope(Scope.HARDWARE, sku.declares)
+    tests = library().suite("l2").for_scope(Scope.HARDWARE, sku)
     assert {test.test for test in tests} & FORMATS == {"gpu.gemm_fp4"}
 
 
