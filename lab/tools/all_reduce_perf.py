@@ -224,9 +224,14 @@ def _row(size: int, options: _Options, truth: dict[str, Any], noise: random.Rand
             half.text += iterations.cells(half.times)
     if options.collective == "alltoall":
         halves[1].text = halves[1].text[:-5] + "  N/A"  # in place, alltoall overwrites what it would compare with
-    count = elements if options.collective == "all_reduce" else elements // options.gpus
+    shared = options.collective != "all_reduce"
+    # Each rank's part is cut down to 16 bytes, so that what is moved may be a little less than what was asked for.
+    count = elements // options.gpus & ~3 if shared else elements
     operation = _OPERATIONS[options.collective]
-    text = f"{elements * 4:>12}  {count:>12}     float  {operation:>6}      -1" + "".join(half.text for half in halves)
+    text = (
+        f"{count * (options.gpus if shared else 1) * 4:>12}  {count:>12}     float  {operation:>6}      -1"
+        + "".join(half.text for half in halves)
+    )
     row = _Row(text, sum(half.bus for half in halves) / 2, sum(half.microseconds for half in halves) / 2)
     row.halves = halves
     return row

@@ -29,8 +29,8 @@ CRASH_NODES = tuple(f"crash-{number:02d}" for number in range(1, 25))
 GROUP_NODES = ("group-1", "group-2", "group-3", "group-4")
 SLOW_PORT = "group-3"
 RACKS = {rack: tuple(f"{rack}-{number}" for number in (1, 2, 3)) for rack in ("ra", "rb", "rc", "rd")}
-"""Four racks of three: one with a slow leaf port, one with a node that will show an Xid, one with slow uplinks."""
-RACK_FAULTS = {"ra-2": "leaf-port-slow", **dict.fromkeys(RACKS["rc"], "uplink-slow")}
+"""Four racks of three: a slow leaf port in one, a node that will show an Xid in another, slow uplinks, a late GPU."""
+RACK_FAULTS = {"ra-2": "leaf-port-slow", "rd-3": "straggler", **dict.fromkeys(RACKS["rc"], "uplink-slow")}
 XID_NODE = "rb-1"
 
 SHORT = {

@@ -12,6 +12,7 @@ from contextlib import suppress
 from nodeworthy.errors import Permanent, Refused
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
+from nodeworthy.lifecycle.records import Lease
 from nodeworthy.ports import Work
 from nodeworthy.procedures.judge_wave import Judging, Summary, Wave
 from nodeworthy.procedures.lease_life import lease_life
@@ -26,7 +27,7 @@ def rejudge(run: str, names: Sequence[str], work: Work, judging: Judging) -> tup
 
     Raises Permanent when the evidence of some node could not be kept, after all others were treated.
     """
-    held = [name for name in names if _waits(name, work) and _held(name, run, work)]
+    held = [name for name in names if _waits(name, work) and hold(name, run, work) is not None]
     summaries: list[Summary] = []
     broken: list[str] = []
     nodes = {record.node.name: record.node for record in work.ledger.nodes(held)} if held else {}
@@ -64,14 +65,14 @@ def waits_for_baseline(judgement: Judgement) -> bool:
     return bool(judgement.reasons) and all(reason.code == NO_BASELINE for reason in judgement.reasons)
 
 
-def _held(name: str, run: str, work: Work) -> bool:
+def hold(name: str, run: str, work: Work) -> Lease | None:
+    """Take a node for this run; None, with a sentence, when another one holds it."""
     (record,) = work.ledger.nodes([name])
     try:
-        work.ledger.open_episode(name, kind="onboarding", run=run, lifetime=lease_life(record.node.pool, work))
+        return work.ledger.open_episode(name, kind="onboarding", run=run, lifetime=lease_life(record.node.pool, work))
     except Refused as refusal:
         work.say(f"{name} is left out: {refusal.sentence}")
-        return False
-    return True
+        return None
 
 
 def _for_baseline(stored: StoredResult, work: Work) -> bool:

@@ -42,11 +42,10 @@ class Search:
             for one in self.screening.next_round()
         ]
 
-    def take(self, trials: Sequence[Trial]) -> None:
-        """Take in the answers of a round."""
-        answers = [answer for trial in trials if (answer := trial.answer()) is not None]
+    def take(self, answers: Sequence[Answer], *, final: bool = False) -> None:
+        """Take in the answers of a round. When they are `final`, what has no answer is not asked again."""
         self.answers += answers
-        waits = [answer.waits for answer in answers]
+        waits = [answer.waits or (final and answer.passed is None) for answer in answers]
         self.screening.take([answer.passed for answer in answers], waits, [answer.faulty for answer in answers])
 
 
@@ -67,7 +66,7 @@ def screen(court: Court, judging: Judging) -> Done | Waiting:
             return waiting
         for search, of_search in rounds:
             if of_search:
-                search.take(of_search)
+                search.take([answer for trial in of_search if (answer := trial.answer()) is not None])
 
 
 def searches_of(court: Court) -> list[Search]:
@@ -104,7 +103,8 @@ def _run(trials: Sequence[Trial], court: Court, judging: Judging) -> Waiting | N
             else:
                 home.append((trial, found))
     if home:
-        _judge(home, court, judging)
+        for (trial, _), answer in zip(home, judged_groups(home, court, judging), strict=True):
+            trial.settle(answer)
     return None
 
 
@@ -120,7 +120,9 @@ def _begun(trial: Trial) -> bool:
     return True
 
 
-def _judge(home: Sequence[tuple[Trial, tuple[StoredResult, ...]]], court: Court, judging: Judging) -> None:
+def judged_groups(
+    home: Sequence[tuple[Trial, tuple[StoredResult, ...]]], court: Court, judging: Judging
+) -> list[Answer]:
     """Judge what all groups of a round measured in one validation, and what each node saw on itself in another."""
     nodes = {name: record.node for name, record in court.records.items()}
     wave = Wave(court.run, SCOPE, court.work, judging, nodes)
@@ -130,15 +132,14 @@ def _judge(home: Sequence[tuple[Trial, tuple[StoredResult, ...]]], court: Court,
         judgements, validation = wave.validated(of_suite)
         for stored, judgement in zip(of_suite, judgements, strict=True):
             done[stored.node] = wave.written(stored, judgement, validation, court.leases[stored.node])
-    for trial, results in home:
-        trial.settle(trial.judged([done[stored.node] for stored in results]))
+    return [trial.judged([done[stored.node] for stored in results]) for trial, results in home]
 
 
 def _concluded(searches: Sequence[Search], court: Court) -> Done:
     """Record every node's judgement and isolate the culprits."""
     judgements = [one for search in searches for one in judgements_of(search.screening, search.answers, court)]
     for judgement in judgements:
-        _record(judgement, court)
+        record(judgement, court)
     culprits = [one.node for one in judgements if one.verdict is Verdict.FAIL]
     left_open = [one.node for one in judgements if one.verdict not in (Verdict.PASS, Verdict.FAIL)]
     tests = sum(search.screening.tests for search in searches)
@@ -150,12 +151,13 @@ def _concluded(searches: Sequence[Search], court: Court) -> Done:
     return Done(summary, {"culprits": culprits, "left_open": left_open})
 
 
-def _record(judgement: Judgement, court: Court) -> None:
+def record(judgement: Judgement, court: Court) -> None:
+    """Write a node's judgement down, once, and isolate a culprit."""
     lease, node, ledger = court.leases[judgement.node], court.records[judgement.node].node, court.work.ledger
     known = ledger.judgements(judgement.node, episode=lease.episode)
     if not any(one.sentence == judgement.sentence for one in known):
         ledger.record_judgement(lease, judgement, None)
         court.work.say(judgement.sentence)
-    (record,) = ledger.nodes([judgement.node])
-    if judgement.verdict is Verdict.FAIL and court.work.library.lifecycle().transition(record.milestone, "quarantine"):
+    (seen,) = ledger.nodes([judgement.node])
+    if judgement.verdict is Verdict.FAIL and court.work.library.lifecycle().transition(seen.milestone, "quarantine"):
         isolate(lease, node, court.work, reason=judgement.sentence)

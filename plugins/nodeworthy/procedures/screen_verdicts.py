@@ -12,6 +12,8 @@ from nodeworthy.procedures.trial import SCOPE, Answer, Court
 from nodeworthy.qualification.screening import Outcome
 from nodeworthy.qualification.spine import Stages
 
+NO_GROUP_BASELINE = "no_group_baseline"
+"""Code of the reason of a node whose group was measured and has no baseline yet."""
 NAMED = 6
 """How many partners a sentence names before it counts the rest."""
 
@@ -115,8 +117,8 @@ class _Told:
 
     def _untested(self, node: str) -> _Said:
         last = self._newest({node})
-        if last is not None and last.waits:
-            return _Said(Verdict.INCOMPLETE, "no_group_baseline", _waiting(last), last)
+        if last is not None and last.waits and last.figures:
+            return _Said(Verdict.INCOMPLETE, NO_GROUP_BASELINE, _waiting(last), last)
         why = last.sentence if last is not None else "it had no partner"
         return _Said(Verdict.INCOMPLETE, "not_tested", f"its group was not tested: {why}", last)
 
@@ -156,7 +158,7 @@ def _waiting(answer: Answer) -> str:
     seen = ", ".join(f"{test} {answer.said(test)}" for test in answer.figures)
     return (
         f"its group {', '.join(answer.nodes)} measured {seen}, and not all of that has a baseline for groups of its "
-        "size: run learn_baselines when enough groups were measured, then group_test again."
+        "size: run learn_baselines when enough groups were measured; after the approval it is judged again."
     )
 
 

@@ -153,7 +153,7 @@ class Trial:
         kept = self.record()
         if kept.status == INTENDED:
             return None
-        return _answer(kept.proof) if kept.status == PROVEN else self.untested("its run ended before its answer came")
+        return answer_of(kept) if kept.status == PROVEN else self.untested("its run ended before its answer came")
 
     def settle(self, answer: Answer) -> Answer:
         """Write the answer down, and say it."""
@@ -280,7 +280,9 @@ class Trial:
         return tuple(as_asked(by_nonce[one.detail["plan"]["nonce"]], ledger) for one in asked if one is not None)
 
 
-def _answer(kept: Mapping[str, Any]) -> Answer:
+def answer_of(effect: Effect) -> Answer:
+    """Return the answer that a trial's record keeps."""
+    kept = effect.proof
     looks = tuple(look_from_document(row) for row in kept.get("looks", ()))
     return Answer(**{**kept, "nodes": tuple(kept["nodes"]), "looks": looks})
 

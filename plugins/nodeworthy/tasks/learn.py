@@ -144,6 +144,7 @@ class Rejudge(BaseOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Return how many results got which verdict. Fails when the version is not in force by our own record."""
         from nodeworthy.procedures.rejudge import rejudge
+        from nodeworthy.procedures.rejudge_groups import rejudge_groups
         from nodeworthy.wiring import wiring
 
         proposed = _proposed(context, self.proposal)
@@ -154,6 +155,7 @@ class Rejudge(BaseOperator):
                 raise AirflowFailException("Nobody approved this version in our ledger: nothing was judged again.")
             names = [record.node.name for record in work.ledger.nodes() if record.node.sku == proposed["sku"]]
             judged = rejudge(run_of(context), names, work, made.judging())
+            judged += rejudge_groups(run_of(context), names, work, made.judging(), made.pods)
         counts: dict[str, int] = {}
         for one in judged:
             counts[one.verdict.value] = counts.get(one.verdict.value, 0) + 1

@@ -8,6 +8,8 @@ from nodeworthy_probe.records import Measurement, Reading, Status, missing
 
 from .context import Context
 
+_PART_BYTES = 16
+
 
 def read(text: str, context: Context) -> Reading:
     """Four rows of the node; without a whole and consistent run all of them are missing."""
@@ -19,7 +21,7 @@ def read(text: str, context: Context) -> Reading:
         return Reading(_nothing(), versions=versions, transport=report.transport, tool_version=report.nccl_version,
                        problem=problem or "no bandwidth was measured")  # fmt: skip
     bus = max(timing.bus_bandwidth_gbps for timing in largest.timings)
-    parameters = {"size_bytes": largest.size_bytes, "ranks": report.ranks}
+    parameters = {"size_bytes": _asked(largest.size_bytes, report.ranks, context), "ranks": report.ranks}
     rows = (
         Measurement("node", "bus_bandwidth", bus, "GB/s", "max", parameters=parameters, transport=report.transport),
         _wrong(report, parameters),
@@ -28,6 +30,16 @@ def read(text: str, context: Context) -> Reading:
     )
     return Reading(rows, versions=versions, transport=report.transport, tool_version=report.nccl_version,
                    lines=(_line(report, bus, largest.size_bytes),))  # fmt: skip
+
+
+def _asked(moved: int, ranks: int | None, context: Context) -> int:
+    """The size that the plan names, where the tool cut it down to whole parts of 16 bytes for each rank.
+
+    Source: NVIDIA/nccl-tests, src/alltoall.cu and its like (GetCollByteCount).
+    """
+    asked = context.test.parameters.get("size_bytes")
+    cut_down = isinstance(asked, int) and 0 <= asked - moved < _PART_BYTES * (ranks or 0)
+    return int(asked) if asked is not None and cut_down else moved
 
 
 def _nothing() -> tuple[Measurement, ...]:

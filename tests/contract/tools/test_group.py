@@ -42,6 +42,9 @@ TCP = {"test": "pair.tcp", "tool": "iperf3", "timeout_seconds": 60, "arguments":
 SERVE = {"test": "group.member", "tool": "serve", "timeout_seconds": 40}
 TRAIN = {"test": "domain.straggler", "tool": "train_step", "timeout_seconds": 40, "arguments": ["--steps", "60"],
          "environment": {"NCCL_DEBUG": "INFO"}}  # fmt: skip
+ALLTOALL = {"test": "domain.alltoall", "tool": "alltoall_perf", "timeout_seconds": 40,
+            "parameters": {"size_bytes": 17179869184}, "environment": {"NCCL_DEBUG": "INFO"},
+            "arguments": ["-b", "16G", "-e", "16G", "-g", "1", "-c", "1", "-n", "10"]}  # fmt: skip
 OWN = [{"test": "kernel.log", "tool": "kernel-log"}, {"test": "gpu.counters", "tool": "counters", "arguments": ["gpu"]}]
 
 
@@ -211,6 +214,16 @@ def test_an_adapter_that_one_side_lacks_is_missing_with_that_sides_words(tmp_pat
     tests = [{**WRITE, "arguments": ["mlx5_9", *WRITE["arguments"][1:]]}]
     leader = run_group(tmp_path, NODES[:2], tests)[0]
     assert rails(leader, "pair.write")["nic/mlx5_9", "sent_bandwidth"] == (None, None)
+
+
+def test_a_size_that_does_not_part_by_the_ranks_is_known_as_it_was_asked_for(tmp_path: Path) -> None:
+    """24 ranks get 715827872 bytes each, 256 less than 16 GiB in all: the figure belongs to the key of 16 GiB."""
+    leader = run_group(tmp_path, NODES, (ALLTOALL,))[0]
+    bandwidth = figure(leader, "bus_bandwidth")
+    assert bandwidth["value"] == pytest.approx(79, rel=0.02)
+    assert bandwidth["parameters"] == {"size_bytes": 17179869184, "ranks": 24}
+    (raw,) = (tmp_path / NODES[0] / "xcom").rglob("*alltoall*")
+    assert " 17179868928 " in raw.read_text()
 
 
 def test_a_node_without_rdma_shows_in_the_transport(tmp_path: Path) -> None:
