@@ -147,6 +147,10 @@ class Wiring:
         """The container image in which the probe runs, as the nodes' registry knows it."""
         return setting("PROBE_IMAGE", "nodeworthy/probe:1")
 
+    def probe_image_of(self, vendor: str) -> str:
+        """The probe's image for nodes of a vendor: one of its own (`PROBE_IMAGE_AMD`), or the one for all."""
+        return setting(f"PROBE_IMAGE_{vendor.upper()}", self.probe_image)
+
     @cached_property
     def pods(self) -> GroupPods:
         """The same API, for the pods of tests over several nodes."""
@@ -154,7 +158,9 @@ class Wiring:
         from nodeworthy.adapters.cluster_kubernetes_pods import PodsKubernetes
 
         extra = connection(CLUSTER_CONNECTION).extra_dejson
-        return PodsKubernetes(Door(extra.get("kube_config_path")), namespace=TEST_NAMESPACE, image=self.probe_image)
+        return PodsKubernetes(
+            Door(extra.get("kube_config_path")), namespace=TEST_NAMESPACE, image_of=self.probe_image_of
+        )
 
     @cached_property
     def store(self) -> EvidenceStore:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import struct
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,9 +32,10 @@ Counters = dict[str, float | None]
 
 @dataclass
 class AmdGpus:
-    """All GPUs of the node below one root; keeps what heat has cost since the first look."""
+    """All GPUs of the node below one root; keeps what heat has cost since the first look. `clock` counts seconds."""
 
     root: Path
+    clock: Callable[[], float] = time.monotonic
     _heat: dict[str, _Heat] = field(default_factory=dict)
 
     def counters(self) -> dict[str, Counters]:
@@ -56,7 +57,7 @@ class AmdGpus:
             "bad_pages": None if pages is None else float(len(_PAGE.findall(pages))),
             "pcie_replay": _whole(_text(place / "pcie_replay_count")),
             "nvlink_errors": _sum(links.values()),
-            "slowed_by_heat": self._heat.setdefault(place.name, _Heat()).so_far(place / "gpu_metrics"),
+            "slowed_by_heat": self._heat.setdefault(place.name, _Heat()).so_far(place / "gpu_metrics", self.clock()),
         }
 
 
@@ -67,9 +68,9 @@ class _Heat:
     milliseconds: float = 0.0
     last: tuple[float, tuple[int, ...]] | None = None
 
-    def so_far(self, path: Path) -> float | None:
-        """Look once more; None when the table cannot be read or is of an unknown layout."""
-        seen, now = _residencies(path), time.monotonic()
+    def so_far(self, path: Path, now: float) -> float | None:
+        """Look once more at `now` seconds; None when the table cannot be read or is of an unknown layout."""
+        seen = _residencies(path)
         if seen is None:
             return None
         if self.last is not None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nodeworthy.adapters.cluster_kubernetes import Door
 from nodeworthy.errors import Refused
 from nodeworthy.ports import GroupMember, PodState
-from nodeworthy.ports.pods import TOLERATED, gpu_limits
+from nodeworthy.ports.pods import TOLERATED, gpu_limits, vendor_of
 
 GROUP_LABEL = "nodeworthy.dev/group"
 KEY_VARIABLE = "NODEWORTHY_GROUP_KEY"
@@ -28,10 +28,10 @@ STUCK = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "Crea
 class PodsKubernetes:
     """Implements `ports.GroupPods` in one namespace."""
 
-    def __init__(self, door: Door, *, namespace: str, image: str) -> None:
+    def __init__(self, door: Door, *, namespace: str, image_of: Callable[[str], str]) -> None:
         self._door = door
         self._namespace = namespace
-        self._image = image
+        self._image_of = image_of
 
     def address(self, node: str) -> str:
         """Return the node's InternalIP. Refused when there is no Node or it names none."""
@@ -49,7 +49,7 @@ class PodsKubernetes:
         names = {pod.metadata.name for pod in there}
         for member in members:
             if member.pod not in names:
-                manifest = pod_manifest(group, member, key, self._image)
+                manifest = pod_manifest(group, member, key, self._image_of(vendor_of(member.plan)))
                 create = self._door.core.create_namespaced_pod
                 self._door.ask(f"starting pod {member.pod}", create, self._namespace, manifest)
 

@@ -17,9 +17,14 @@ _GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
 GPU_RESOURCES = tuple(_GPU_RESOURCES.values())
 
 
+def vendor_of(plan: Mapping[str, Any]) -> str:
+    """Return who made the GPUs of a plan's node."""
+    return str(plan.get("expect", {}).get("vendor", "nvidia"))
+
+
 def gpu_limits(gpus: int, plan: Mapping[str, Any]) -> dict[str, str]:
     """Return how many GPUs the pod of a plan asks Kubernetes for, by the name of their vendor's resource."""
-    return {_GPU_RESOURCES[plan.get("expect", {}).get("vendor", "nvidia")]: str(gpus)}
+    return {_GPU_RESOURCES[vendor_of(plan)]: str(gpus)}
 
 
 @dataclass(frozen=True, slots=True)

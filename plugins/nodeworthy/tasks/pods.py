@@ -15,7 +15,7 @@ from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperato
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nodeworthy.ports.pods import TEST_NAMESPACE, TOLERATED, gpu_limits
+from nodeworthy.ports.pods import TEST_NAMESPACE, TOLERATED, gpu_limits, vendor_of
 from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, run_of, sentences, stop_unless_begun
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ class TestPodOperator(KubernetesPodOperator):
         self.tolerations = [
             models.V1Toleration(key=taint, operator="Exists", effect="NoSchedule") for taint in TOLERATED
         ]
+        self.image = self._image_for(plan)
         self.container_resources = models.V1ResourceRequirements(limits=gpu_limits(plan["expect"]["gpus"], plan))
         # With its nonce, so that a pod of the segment before, which may still be ending, is not taken for this one.
         self.labels = {
@@ -190,6 +191,11 @@ class TestPodOperator(KubernetesPodOperator):
         self.env_vars = [models.V1EnvVar(name="NODEWORTHY_PLAN", value=json.dumps(plan))]
         self._checks = [test for test in plan["tests"] if test.get("image")]
         self._needs = {need: test["test"] for test in plan["tests"] for need in test.get("needs", ())}
+
+    def _image_for(self, plan: dict[str, Any]) -> str:
+        from nodeworthy.wiring import wiring
+
+        return wiring().probe_image_of(vendor_of(plan))
 
     def build_pod_request_obj(self, context: Context | None = None) -> Any:
         """Return the pod: the probe's container, and one beside it for every own check of the plan."""
