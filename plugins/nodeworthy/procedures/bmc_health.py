@@ -23,7 +23,7 @@ def read_leaks(case: Case, bmc: Bmc) -> Leaks:
     if leaks.wet:
         sentence = leak_sentence(case.node.name, leaks)
         hold_wet(case.node.name, sentence, case.work)
-        raise Refused(sentence)
+        raise Refused(f"{sentence} Clear this task after that.")
     return leaks
 
 

@@ -51,7 +51,7 @@ def leak_sentence(node: str, leaks: Leaks) -> str:
     named = "; ".join(f"{one.name} ({one.kind or 'leak detector'}) says {one.state}" for one in leaks.wet)
     return (
         f"{node} leaks: {named}. Nothing was switched and nothing will be: have a person look for liquid before any "
-        "power action, then release the node's hold and clear this task."
+        "power action, then release the node's hold."
     )
 
 

@@ -53,7 +53,7 @@ def test_a_leak_names_detector_state_and_what_a_person_does() -> None:
     leaks = Leaks((Detector("sump", "Moisture", "OK"), Detector("manifold", "Moisture", "LeakDetected")))
     assert leak_sentence("gpu-a01", leaks) == (
         "gpu-a01 leaks: manifold (Moisture) says LeakDetected. Nothing was switched and nothing will be: have a person "
-        "look for liquid before any power action, then release the node's hold and clear this task."
+        "look for liquid before any power action, then release the node's hold."
     )
 
 
