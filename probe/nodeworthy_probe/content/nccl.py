@@ -21,6 +21,14 @@ TOOL = "nccl-tests"
 _NAMED = re.compile(r"(?:Collective test starting: |/|^|\s)(all_reduce|all_gather|reduce_scatter|alltoall|broadcast|"
                     r"reduce|sendrecv|gather|scatter|hypercube)_perf\b", re.MULTILINE)  # fmt: skip
 _TRIED = ("all_reduce", "all_gather", "broadcast")
+# What a table without a name is: by its bus factor, whether it has an operation, and a root.
+_SIGNS = {
+    ("all_reduce", True, True): "reduce", ("all_reduce", False, True): "broadcast",
+    ("all_reduce", False, False): "sendrecv", ("broadcast", True, True): "reduce",
+    ("broadcast", True, False): "sendrecv", ("broadcast", False, False): "sendrecv",
+    ("all_gather", True, False): "reduce_scatter", ("all_gather", False, False): "all_gather or alltoall",
+    ("all_gather", False, True): "gather or scatter",
+}  # fmt: skip
 _HALVES = (["(us)", "(GB/s)", "(GB/s)"], ["(us)", "(GB/s)", "(GB/s)", "(us)", "(us)", "(us)", "(%)"])
 _UNITS = [["(B)", "(elements)", *half, *half] for half in _HALVES]
 _UNITS_LINE = re.compile(
@@ -85,7 +93,12 @@ def _best(text: str) -> tuple[str, CollectiveReport]:
     named = _NAMED.search(text)
     tried = (named[1], *_TRIED) if named else _TRIED
     reports = [(name, nccl_tests.parse(text, name)) for name in dict.fromkeys(tried)]
-    return min(reports, key=lambda pair: sum("contradicts the rank" in problem for problem in pair[1].problems))
+    name, report = min(reports, key=lambda pair: sum("contradicts the rank" in line for line in pair[1].problems))
+    if named or not report.rows:
+        return name, report
+    variant = report.rows[0].variant[1:]
+    operation = any(cell != "none" and not cell.removeprefix("-").isdigit() for cell in variant)
+    return _SIGNS.get((name, operation, any(cell.isdigit() for cell in variant)), name), report
 
 
 def _problems(report: CollectiveReport, listed: bool, sheet: Sheet) -> None:

@@ -96,11 +96,12 @@ def read_row(line: str, layout: Layout) -> CollectiveRow | None:
     """The row, or None if a cell is missing, unreadable or contradicts another."""
     cells = line.split()
     leading, after = len(layout.leading), 2 * layout.half + layout.trailing
-    if len(cells) == leading + after - 1 and finite(cells[3]) is not None:
+    if len(cells) == leading + after - 1 and finite(cells[3]) is not None and "root" not in layout.leading:
         leading -= 1  # a collective without an operation leaves that column blank
     if len(cells) != leading + after:
         return None
-    if not _sizes_agree(cells) or (leading > 3 and finite(cells[3]) is not None):
+    rooted = layout.leading[3:4] == ("root",)  # broadcast before nccl-tests 2.12 had no operation
+    if not _sizes_agree(cells) or (leading > 3 and (finite(cells[3]) is not None) != rooted):
         return None
     size = int(cells[0])
     halves = [_read_half(cells[start : start + _HALF], size, layout) for start in (leading, leading + layout.half)]

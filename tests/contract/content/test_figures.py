@@ -6,7 +6,7 @@ import json
 
 from tests.contract.content.reading import parsed, value
 from tests.contract.content.trap_cases_found import OLD_NAMES, SLOT, old_diag
-from tests.contract.content.trap_cases_lists import NVME_TABLE, NVME_TREE
+from tests.contract.content.trap_cases_lists import NVME_TABLE, NVME_TREE, ROOTED
 
 VERBOSE = "GPU 1 GPU to Host bandwidth:\t\t24.02 GB/s, GPU 1 Host to GPU bandwidth:\t\t25.93 GB/s"
 BURN = "GPU 1 GPU 1 calculated at approximately 21688.18 gigaflops during this test, GPU 1 Allocated 9 bytes (98.4%)"
@@ -80,3 +80,12 @@ def test_a_record_of_a_dpu_whose_part_is_another() -> None:
     assert value(read, "memory/0", "size") == 1024
     assert value(read, "dpu", "switches") == 1
     assert "invalid/sku-mismatch" in {finding["code"] for finding in read["findings"]}
+
+
+def test_which_collective_a_table_without_a_name_is() -> None:
+    """By what its rows have: an operation, a root, and the factor of its bus bandwidth."""
+    summed = ROOTED.replace("type    root", "type   redop    root").replace("float       0", "float     sum       0")
+
+    for text, name in ((ROOTED, "broadcast"), (summed, "reduce"), (summed.replace("sum       0", "sum      -1"),
+                       "all_reduce")):  # fmt: skip
+        assert [row["value"] for row in parsed("nccl-tests", text)["texts"] if row["name"] == "collective"] == [name]

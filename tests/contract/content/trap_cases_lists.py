@@ -49,6 +49,18 @@ LSHW = (
     '<node id="gpu-1" claimed="true" class="system"><product>AS -8125GS</product>\n'
     '<node id="cpu:0" class="processor"></node>\n</node>\n</list>\n'
 )
+ROOTED = (
+    "# nThread 1 nGpus 2 minBytes 1048576 maxBytes 2097152 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n"
+    "#\n# Using devices\n"
+    "#   Rank  0 Pid 112528 on localhost device  0 [0x00] A100-SXM4-40GB\n"
+    "#   Rank  1 Pid 112528 on localhost device  1 [0x00] A100-SXM4-40GB\n"
+    "#\n#                                            out-of-place                       in-place\n"
+    "#       size         count    type    root     time   algbw   busbw  error     time   algbw   busbw  error\n"
+    "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+    "     1048576        262144   float       0   100.00   10.49   10.49  0e+00   100.00   10.49   10.49  0e+00\n"
+    "     2097152        524288   float       0   120.00   17.48   17.48  0e+00   120.00   17.48   17.48  0e+00\n"
+    "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 13.985\n#\n"
+)
 
 CASES: tuple[tuple[str, str, str, str, str], ...] = (
     ("a condition in columns", "k8s", COLUMNS.format("True ", "HardwareIsReady"), "pass", ""),
@@ -80,4 +92,12 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
     ("the first sensor is beyond repair", "host-inventory", HOT.format("nr") + MASK, "fail", "CPU1"),
     ("lshw's XML", "host-inventory", LSHW, "pass", ""),
     ("lshw's XML, cut", "host-inventory", LSHW.removesuffix("</node>\n</list>\n"), "incomplete", "cut"),
+    ("a broadcast of the old layout", "nccl-tests", ROOTED, "pass", ""),
+    (
+        "a broadcast whose root is missing",
+        "nccl-tests",
+        ROOTED.replace("float       0", "float        ", 1),
+        "incomplete",
+        "",
+    ),
 )
