@@ -33,7 +33,7 @@ from nodeworthy.qualification.validation import part_name, validation_document
 
 from tests.doubles.bench import INCLUDE, RUN, SERIAL, Bench, bench, library
 from tests.doubles.crash import Fuse, Killed, fused
-from tests.unit.qualification.written_results import degraded, find, find_test, healthy
+from tests.unit.qualification.written_results import degraded, find, find_test, healthy, whole
 
 SIGNER = Ed25519Signer("key-1", bytes(range(32)))
 GOLDEN = {"HostBIOS_0/1.06.07": "a" * 64, "service-2026.11": "b" * 64, "secure-boot/enabled": "c" * 64}
@@ -89,7 +89,11 @@ class Court:
 
     def bring(self, document: dict[str, Any], scope: Scope = Scope.HARDWARE) -> StoredResult:
         """Store a result as `receive` does."""
-        document = {**document, "serial": SERIAL, "nonce": self.bench.ledger.nonce(self.bench.lease, scope.value)}
+        document = {
+            **whole(document, library().sku("h100-sxm-8")),
+            "serial": SERIAL,
+            "nonce": self.bench.ledger.nonce(self.bench.lease, scope.value),
+        }
         content = json.dumps(document).encode()
         name = f"nodes/{SERIAL}/1/{scope}-l1-{len(self.bench.store.content)}/bundle.tar.gz"
         bundle = self.bench.store.put(name, content)

@@ -15,6 +15,7 @@ from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope
 from nodeworthy.qualification.baselines import Baseline, baselines_from_document
 from nodeworthy.qualification.checks import failed_checks
+from nodeworthy.qualification.columns import demanded
 from nodeworthy.qualification.decision import Case, decide
 from nodeworthy.qualification.frame import Context, Row, build_rows
 from nodeworthy.qualification.references import references_from_document
@@ -238,6 +239,23 @@ def healthy(node: str = "gpu-a01", noise: Callable[[float], float] = lambda figu
         "findings": [],
         "attestation": None,
     }
+
+
+def whole(document: dict[str, Any], sku: Sku) -> dict[str, Any]:
+    """Return a document with the good result of each test of L1 that a SKU has by what it declares: files of its hosts,
+    drives, parts. `healthy` is of a SKU that declares none of it."""
+    files = ShippedFiles()
+    known = {(one.test, one.metric, one.statistic): one for one in files.baselines(sku.name)}
+    extra = [test for test in files.suite("l1").for_scope(Scope.HARDWARE, sku) if test.test not in TOOLS]
+    records = [{**document["tests"][0], "test": test.test, "tool": test.tool, "transport": None} for test in extra]
+    rows = []
+    for test in extra:
+        for spec in test.metrics:
+            limit = known.get((test.test, spec.metric, spec.statistic))
+            value = 0.0 if limit is None else limit.reached if limit.equals is None else limit.equals
+            for component in demanded(spec, sku):
+                rows.append(row(test.test, component, spec.metric, value or 0.0, spec.unit, spec.statistic))
+    return {**document, "tests": [*document["tests"], *records], "measurements": [*document["measurements"], *rows]}
 
 
 def noisy(seed: object, spread: float = 0.003, run: float = 0.01) -> Callable[[float], float]:
