@@ -167,7 +167,7 @@ class Wiring:
         """Where evidence lies."""
         from nodeworthy.adapters.evidence_objectstore import ObjectStore
 
-        return ObjectStore(setting("EVIDENCE"))
+        return ObjectStore(setting("EVIDENCE"), _airflow_url)
 
     @cached_property
     def attestation(self) -> Attestation:
@@ -274,6 +274,13 @@ class _LazyWork:
     @property
     def attestation(self) -> Attestation:
         return self._wiring.attestation
+
+
+def _airflow_url() -> str:
+    """Return the address of the Airflow UI as people reach it; empty where nobody told."""
+    from airflow.sdk.configuration import conf
+
+    return setting("AIRFLOW_URL", conf.get("api", "base_url", fallback="") or "")
 
 
 def _bmc_credentials() -> tuple[str, str]:

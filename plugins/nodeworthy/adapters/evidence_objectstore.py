@@ -6,21 +6,30 @@ An object store writes an object whole or not at all; a folder does not, so evid
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from nodeworthy.adapters.evidence_folder import FolderStore, checked, differs, proven, unusable
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.canonical import sha256_hex
 from nodeworthy.evidence.measurements import EvidenceReference
 
+PAGES = "/nodeworthy/evidence"
+"""Where our pages in the Airflow UI show the store."""
+
 
 class ObjectStore:
-    """Implements `ports.EvidenceStore` below one URL or folder."""
+    """Implements `ports.EvidenceStore` below one URL or folder.
 
-    def __init__(self, root: str) -> None:
+    `airflow` returns the address of the Airflow UI, empty where there is none: a browser opens our page there, whereas
+    few may open the store itself.
+    """
+
+    def __init__(self, root: str, airflow: Callable[[], str] = str) -> None:
         self._root = root.rstrip("/")
+        self._airflow = airflow
         self._folder = _folder_store(root)
 
     def put(self, path: str, content: bytes) -> EvidenceReference:
@@ -78,7 +87,10 @@ class ObjectStore:
             raise unusable(f"{path} could not be removed from {self._root}", error) from error
 
     def url(self, reference: EvidenceReference) -> str:
-        """Return an address that an operator can open."""
+        """Return an address that an operator can open: of the UI where it is known, else of the store."""
+        ui = self._airflow().rstrip("/")
+        if ui:
+            return f"{ui}{PAGES}/{quote(str(checked(reference.path)))}"
         return self._folder.url(reference) if self._folder is not None else f"{self._root}/{checked(reference.path)}"
 
     def _at(self, path: str) -> Any:

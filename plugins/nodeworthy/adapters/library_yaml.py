@@ -26,7 +26,7 @@ from nodeworthy.lifecycle.roles import Roles
 from nodeworthy.lifecycle.table import Lifecycle
 from nodeworthy.qualification.baselines import Baseline, baselines_from_document, refuse_two_of_one_key
 from nodeworthy.qualification.learning import LearningRule
-from nodeworthy.qualification.own_checks import OwnCheck, check_from_document, with_checks
+from nodeworthy.qualification.own_checks import OwnCheck, check_from_document, refuse_lost_checks, with_checks
 from nodeworthy.qualification.references import Reference, references_from_document
 from nodeworthy.qualification.selection import SelectionModel, selection_model
 from nodeworthy.qualification.sku import FirmwareSet, Sku
@@ -130,10 +130,10 @@ class YamlLibrary:
         )
 
     def _read_checks(self) -> tuple[OwnCheck, ...]:
-        return tuple(
-            check_from_document(self._named(path, path.stem, "check-1"), str(path))
-            for path in sorted((self._folder / "checks").glob("*.yaml"))
-        )
+        paths = sorted((self._folder / "checks").glob("*.yaml"))
+        found = tuple(check_from_document(self._named(path, path.stem, "check-1"), str(path)) for path in paths)
+        refuse_lost_checks(found, self.suite_names(), str(self._folder / "checks"))
+        return found
 
     def _read_baselines(self, sku: str) -> tuple[Baseline, ...]:
         path = self._path("baselines", sku, ".json")

@@ -29,7 +29,7 @@ class JinjaPage:
         self._environment = Environment(
             loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
-        self._environment.filters["figure"] = figure
+        self._environment.filters.update(figure=figure, expected=expected, seen=seen)
 
     def render(self, content: Mapping[str, Any]) -> bytes:
         """Return the page of a judgement; `content` holds verdict, result, validation, attestation, context,
@@ -50,6 +50,26 @@ def figure(value: Any) -> str:
     if isinstance(value, float | int) and value == int(value):
         return str(int(value))
     return f"{value:.2f}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def expected(reason: Row) -> str:
+    """Return what a reason expected, with the unit where that is a figure."""
+    said = str(reason["expected"])
+    return said + _unit(reason) if any(sign.isdigit() for sign in said) else said
+
+
+def seen(reason: Row) -> str:
+    """Return what a reason saw, with its unit."""
+    return str(reason["seen"]) + _unit(reason)
+
+
+def _unit(reason: Row) -> str:
+    """Return the unit behind a figure; empty where a word was seen instead of one, or there is no unit to tell."""
+    try:
+        float(reason["seen"])
+    except ValueError:
+        return ""
+    return "" if reason["unit"] in ("", "bool", "count") else f" {reason['unit']}"
 
 
 def _with_references(rows: Sequence[Row], references: Mapping[str, Any] | None) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ date, or that a SKU does without, by name and with a reason, which stands in pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -98,6 +98,27 @@ def with_checks(suite: Suite, checks: Iterable[OwnCheck]) -> Suite:
     if twice:
         raise Permanent(f"Suite {suite.name} has a test {twice[0]} already: give your own check another name.")
     return suite.with_tests(added)
+
+
+def container_name(test: str) -> str:
+    """Return the name of a check's container in the test pod: a DNS label, as Kubernetes demands."""
+    return f"check-{test.replace('.', '-').replace('_', '-')}"
+
+
+def refuse_lost_checks(checks: Iterable[OwnCheck], suites: Collection[str], where: str) -> None:
+    """Refuse a check that would never run: no suite has the name that it gives, or another has its container's."""
+    taken: dict[str, str] = {}
+    for check in checks:
+        name = check.test.test
+        unknown = [suite for suite in check.suites if suite not in suites]
+        if unknown:
+            raise Permanent(
+                f"{where}, {name}: there is no suite {unknown[0]}, so it would not run there: use "
+                f"{', '.join(sorted(suites))}."
+            )
+        other = taken.setdefault(container_name(name), name)
+        if other != name:
+            raise Permanent(f"{where}: {name} and {other} would share one container: give one another name.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,7 +297,7 @@ def _said_unfit(worst: Failure, failures: Sequence[Failure], result: Result) -> 
         "version_unknown": ("a driver version", "none", "the result does not say which driver was installed"),
         "wrong_transport": (row.expected_transport, row.transport or "none proven", _said_transport(row)),
         "wrong_parameters": (row.expected_parameters, row.parameters, _said_parameters(row)),
-        "no_baseline": ("a baseline", "none", _said_no_baseline(row, metrics)),
+        "no_baseline": ("a baseline", _figure(row.value), _said_no_baseline(row, metrics)),
     }
     return said.get(code, (f"passes {code}", _figure(row.value), f"{row.test} {metrics} on {names} is not fit: {code}"))
 

@@ -165,7 +165,8 @@ class Suite:
         """Return what one run costs on nodes of so many GPUs, usually and when every test runs into its time-out."""
         usual = sum((test.usual * test.repeats for test in self.tests), timedelta(0)) * self.segments
         most = sum((test.longest for test in self.tests), timedelta(0))
-        most = min(most, LONGEST_SEGMENT) if of_one_node(self) else most
+        once = sum((test.timeout * test.repeats for test in self.tests), timedelta(0))
+        most = min(most, max(once, LONGEST_SEGMENT)) if of_one_node(self) else most
         share = gpus * self.nodes[0] / 3600
         return Cost(
             usual, most * self.segments, usual.total_seconds() * share, most.total_seconds() * self.segments * share

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nodeworthy.qualification.own_checks import container_name
+
 FOLDER = "/nodeworthy-checks"
 VOLUME = "nodeworthy-checks"
 LARGEST = "32Mi"
@@ -46,7 +48,7 @@ def _container(test: Mapping[str, Any], mount: Any) -> Any:
     from kubernetes.client import models
 
     return models.V1Container(
-        name=f"check-{test['test'].replace('.', '-').replace('_', '-')}",
+        name=container_name(test["test"]),
         image=test["image"],
         command=["/bin/sh", "-c", WAIT_AND_RUN, test["test"], *test["arguments"]],
         env=[models.V1EnvVar(name=name, value=value) for name, value in sorted(test["environment"].items())],

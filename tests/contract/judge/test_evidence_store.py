@@ -36,6 +36,13 @@ def test_bytes_come_back_and_are_written_once(store: EvidenceStore) -> None:
     assert store.url(reference).endswith("nodes/S/1/result.json")
 
 
+def test_a_browser_is_led_to_the_page_in_the_ui(tmp_path: Path) -> None:
+    """A file:// or s3:// address opens in few browsers; where the UI's address is known, that is the link."""
+    store = ObjectStore(str(tmp_path), lambda: "https://airflow.example/")
+    reference = store.put("nodes/S 1/1/page.html", b"x")
+    assert store.url(reference) == "https://airflow.example/nodeworthy/evidence/nodes/S%201/1/page.html"
+
+
 def test_missing_evidence_is_permanent(store: EvidenceStore) -> None:
     """What is not there is no empty file."""
     reference = store.put("a", b"1")

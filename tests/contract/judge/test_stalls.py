@@ -79,7 +79,7 @@ def test_a_shape_that_nobody_learnt_is_a_key_without_a_baseline(tmp_path: Path, 
     judgement = judge_context(replace(context, baselines=unlearnt))
     assert judgement.verdict is Verdict.INCOMPLETE
     assert {reason.code for reason in judgement.reasons} == {"no_baseline"}
-    assert "learn baselines for this key" in judgement.sentence
+    assert "trigger learn_baselines for this SKU" in judgement.sentence
 
 
 def test_the_result_holds_each_iteration_and_fits_its_schema(tmp_path: Path, run_probe: RunProbe) -> None:

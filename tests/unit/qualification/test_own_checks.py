@@ -69,6 +69,35 @@ def test_a_check_that_could_be_anything_is_refused(tmp_path: Path, changes: dict
         library(tmp_path, **changes).suite("l0")
 
 
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"suites": ["l1", "l7"]}, "there is no suite l7, so it would not run there: use l0, l1"),
+        ({"name": "site." + "a" * 60}, "too long"),
+        ({"name": "site.mounts_"}, "does not match"),
+    ],
+)
+def test_a_check_that_would_never_run_is_refused(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
+    """A suite that is none, and names that cannot be a container's."""
+    with pytest.raises(Permanent, match=complaint):
+        library(tmp_path, **changes).suite("l1")
+
+
+def test_two_checks_of_one_container_are_refused(tmp_path: Path) -> None:
+    """site.a.b and site.a_b both make check-site-a-b."""
+    library(tmp_path, name="site.a.b")
+    checks = tmp_path / "include" / "checks"
+    (checks / "site.a_b.yaml").write_text((checks / "site.a.b.yaml").read_text().replace("site.a.b", "site.a_b"))
+    with pytest.raises(Permanent, match=r"site\.a_b and site\.a\.b would share one container"):
+        YamlLibrary(tmp_path / "include").suite("l1")
+
+
+def test_a_check_in_l1_costs_no_other_suite_its_validity(tmp_path: Path) -> None:
+    """L4's time-outs fill its four hours; an own check of an hour comes on top."""
+    files = library(tmp_path, suites=["l1"], timeout_seconds=3600)
+    assert all("site.mounts" in [test.test for test in files.suite(name).tests] for name in ("l1", "l4", "l5"))
+
+
 def test_a_limit_that_could_never_fail_is_refused(tmp_path: Path) -> None:
     """The same rules as for every baseline."""
     metric = yaml.safe_load(CHECK.read_text())["metrics"][1]
