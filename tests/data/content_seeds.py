@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tests.data import content_seeds_fabric as fabric
 from tests.data import content_seeds_json as documents
 from tests.data import content_seeds_smi as smi
 from tests.data import content_seeds_text as texts
@@ -35,6 +36,14 @@ class Seed(NamedTuple):
 
 
 SEEDS = (
+    Seed(
+        "ibnetdiscover",
+        "ibnetdiscover",
+        fabric.FABRIC,
+        r"^\[|^Switch|^Ca",
+        (('Switch\t64 "S-fc6a1c0300000001', 'Switch\t1 "S-fc6a1c0300000001'),),
+        cut_after="4xNDR",
+    ),
     Seed(
         "nccl",
         "nccl-tests",

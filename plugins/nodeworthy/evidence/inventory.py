@@ -39,11 +39,12 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """What one network interface sees at the other end of its cable (LLDP)."""
+    """What one network interface sees at the other end of its cable: by LLDP, or in the InfiniBand fabric."""
 
     interface: str
     switch: str
     port: str
+    link: str = "ethernet"
 
 
 @dataclass(frozen=True, slots=True)

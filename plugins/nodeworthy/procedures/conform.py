@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeworthy.errors import Refused
-from nodeworthy.evidence.inventory import Component, ComponentKind, Inventory
+from nodeworthy.evidence.inventory import Component, ComponentKind, Inventory, Neighbour
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.lifecycle.fleet import FleetNode
 from nodeworthy.procedures.bmc_health import health_refusals
@@ -17,6 +17,7 @@ from nodeworthy.procedures.bmc_log import log_refusals
 from nodeworthy.procedures.bmc_reading import BmcReading
 from nodeworthy.procedures.bmc_security import security_refusals
 from nodeworthy.procedures.effect import Case
+from nodeworthy.qualification.cabling import INFINIBAND
 from nodeworthy.qualification.sku import PartRule, Sku
 
 SHOWN = 4
@@ -56,7 +57,7 @@ def conform(case: Case, reading: BmcReading, evidence: EvidenceReference) -> Non
     case.work.say(
         f"Compared {len(inventory.components)} components with SKU {case.sku.name} ({rules}): all as declared."
     )
-    case.work.say(f"Compared {len(case.node.cabling)} cables with the neighbours seen by LLDP: all as declared.")
+    case.work.say(f"Compared {len(by_lldp(case.node))} cables with the neighbours seen by LLDP: all as declared.")
     facts = {"sku": case.sku.name, "sku_version": case.sku.version, "cables": len(case.node.cabling)}
     case.work.ledger.advance(case.lease, "conform", facts, evidence)
 
@@ -80,11 +81,16 @@ def part_differences(sku: Sku, inventory: Inventory) -> list[str]:
     return found
 
 
+def by_lldp(node: FleetNode) -> list[Neighbour]:
+    """Return the cables whose far end LLDP tells: not those of InfiniBand, which the fabric tells as a whole."""
+    return [cable for cable in node.cabling if cable.link != INFINIBAND]
+
+
 def cabling_differences(node: FleetNode, inventory: Inventory) -> list[str]:
     """Return one phrase per cable that is not where the manifest says; an interface that hears nothing is one too."""
     heard = {neighbour.interface: neighbour for neighbour in inventory.neighbours}
     found: list[str] = []
-    for cable in node.cabling:
+    for cable in by_lldp(node):
         seen = heard.get(cable.interface)
         wanted = f"{cable.switch} port {cable.port}"
         if seen is None:

@@ -28,6 +28,7 @@ from nodeworthy.errors import NodeworthyError
 from nodeworthy.ui import (
     command_approve,
     command_audit,
+    command_cabling,
     command_evidence,
     command_fleet,
     command_hold,
@@ -75,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     command_evidence.add_commands(commands)
     command_suites.add_commands(commands)
     command_parse.add_commands(commands)
+    command_cabling.add_commands(commands)
     command_fleet.add_commands(commands)
     return parser
 

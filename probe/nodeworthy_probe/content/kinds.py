@@ -23,6 +23,7 @@ _MODULES = {
     "gpu-metrics": "gpu_metrics",
     "host-inventory": "host_inventory",
     "hpl": "hpl",
+    "ibnetdiscover": "ibnetdiscover",
     "ibstat": "ibstat",
     "k8s": "k8s",
     "lldp": "lldp_file",
