@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from . import chrony_lists
 from .documents import plain_lines
 from .guards import torn_end
 from .sheet import Sheet
@@ -193,5 +194,7 @@ _FORMS = tuple(
         (r"^\s*Packet count: ", _timesync),
         (r"^(?:ptp4l|phc2sys)\[|offsetFromMaster", _ptp),
         (r"remote\s+refid", _ntpq),
+        (chrony_lists.STATS, chrony_lists.stats),
+        (chrony_lists.ACTIVITY, chrony_lists.activity),
     )
 )

@@ -61,6 +61,10 @@ ROOTED = (
     "     2097152        524288   float       0   120.00   17.48   17.48  0e+00   120.00   17.48   17.48  0e+00\n"
     "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 13.985\n#\n"
 )
+STATS = (
+    "Name/IP Address            NP  NR  Span  Frequency  Freq Skew  Offset  Std Dev\n" + "=" * 78 + "\n"
+    "192.0.2.1                   {}   0     0     +0.000   2000.000     +0ns  4000ms\n"
+)
 
 CASES: tuple[tuple[str, str, str, str, str], ...] = (
     ("a condition in columns", "k8s", COLUMNS.format("True ", "HardwareIsReady"), "pass", ""),
@@ -100,4 +104,8 @@ CASES: tuple[tuple[str, str, str, str, str], ...] = (
         "incomplete",
         "",
     ),
+    ("sources that gave no sample", "time-sync", STATS.format(0), "fail", "no source gave"),
+    ("sources, and none is said to be selected", "time-sync", STATS.format(12), "incomplete", "follows is not told"),
+    ("no source is online", "time-sync", "200 OK\n0 sources online\n4 sources offline\n", "fail", "is online"),
+    ("some sources are online", "time-sync", "200 OK\n4 sources online\n0 sources offline\n", "incomplete", "not told"),
 )
