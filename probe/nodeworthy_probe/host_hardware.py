@@ -23,7 +23,7 @@ def look(root: Path) -> dict[str, Any]:
     online = members(text_of(root / _CPUS / "online"))
     sockets = _sockets(root / _CPUS, online) if online is not None else None
     nodes = members(text_of(root / "sys/devices/system/node/has_memory"))
-    memory = re.search(r"^MemTotal:\s+(\d+) kB", text_of(root / "proc/meminfo") or "", re.MULTILINE)
+    memory = re.search(r"^MemTotal:\s+(\d{1,18}) kB", text_of(root / "proc/meminfo") or "", re.MULTILINE)
     return {
         "schema": SCHEMA,
         "threads": None if online is None else len(online),
@@ -36,7 +36,7 @@ def look(root: Path) -> dict[str, Any]:
 
 def members(text: str | None) -> set[int] | None:
     """Return the numbers of a list as sysfs writes it, `0-3,8`; None for a text that is no such list."""
-    if text is None or not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
+    if text is None or not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text, re.ASCII):
         return None
     found: set[int] = set()
     for part in text.split(","):
@@ -61,7 +61,7 @@ def _sockets(cpus: Path, online: set[int]) -> list[dict[str, int]] | None:
 
 def _frequency(root: Path) -> float | None:
     """The mean over all processors now."""
-    rows = re.findall(r"^cpu MHz\s*:\s*([\d.]+)$", text_of(root / "proc/cpuinfo") or "", re.MULTILINE)
+    rows = re.findall(r"^cpu MHz\s*:\s*(\d{1,9}(?:\.\d+)?)$", text_of(root / "proc/cpuinfo") or "", re.MULTILINE)
     if rows:
         return round(sum(float(row) for row in rows) / len(rows), 1)
     files = (root / _CPUS).glob("cpu[0-9]*/cpufreq/scaling_cur_freq")

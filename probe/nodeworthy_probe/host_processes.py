@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .host_state import text_of
+from .host_state import number, text_of
 
 SCHEMA = "nodeworthy.host-processes/1"
 PLACE = "host/proc"
@@ -47,7 +47,7 @@ def look(root: Path, sleep: Callable[[float], None] = time.sleep) -> dict[str, A
     mounts = _mounts(text_of(proc / "1/mountinfo"))
     if not processes:
         return {"schema": SCHEMA, "processes": None, "names": None, "stuck": None, "zombies": None, "mounts": mounts}
-    up = re.match(r"\d+(\.\d+)?", text_of(proc / "uptime") or "")
+    up = re.match(r"\d{1,18}(\.\d+)?", text_of(proc / "uptime") or "")
     return {
         "schema": SCHEMA,
         "processes": len(processes),
@@ -60,7 +60,7 @@ def look(root: Path, sleep: Callable[[float], None] = time.sleep) -> dict[str, A
 
 def _processes(proc: Path) -> Iterator[_Process]:
     try:
-        entries = sorted(int(entry.name) for entry in os.scandir(proc) if entry.name.isdigit())
+        entries = sorted(int(entry.name) for entry in os.scandir(proc) if number(entry.name) is not None)
     except OSError:
         return
     for pid in entries:
@@ -74,7 +74,7 @@ def _process(text: str | None) -> _Process | None:
     head, _, rest = (text or "").rpartition(")")
     pid, _, name = head.partition(" (")
     words = rest.split()
-    if not pid.isdigit() or len(words) < _FIELDS_AFTER_NAME:
+    if number(pid) is None or len(words) < _FIELDS_AFTER_NAME:
         return None
     try:
         return _Process(int(pid), name, words[0], int(words[1]), int(words[6]), int(words[19]))

@@ -19,6 +19,8 @@ SCHEMA = "nodeworthy.host-state/1"
 _PLACES = {"containers": "", "kubelet": "etc/hosts"}
 """Where a container's own files stand: its root on the runtime's file system, /etc/hosts in the kubelet's folder."""
 
+_DIGITS = 18
+
 Space = Callable[[str], Any]
 
 
@@ -51,7 +53,7 @@ def text_of(path: Path) -> str | None:
 
 def number(text: str | None) -> int | None:
     """Return a text of digits as a number; None for anything else."""
-    return int(text) if text is not None and text.isdigit() else None
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def _modules(text: str | None) -> list[str] | None:
@@ -72,7 +74,7 @@ def _governors(cpus: Path) -> dict[str, int]:
 
 
 def _line(text: str | None, name: str) -> int | None:
-    found = re.search(rf"^{name}:\s+(\d+)", text or "", re.MULTILINE)
+    found = re.search(rf"^{name}:\s+(\d{{1,18}})\b", text or "", re.MULTILINE | re.ASCII)
     return int(found[1]) if found else None
 
 
@@ -84,7 +86,7 @@ def _locked(text: str | None) -> str | None:
 
 def _free_blocks(text: str | None) -> dict[str, list[int]] | None:
     """Free blocks of memory of each NUMA node's zone Normal by order: 2^order pages each (proc(5), buddyinfo)."""
-    rows = re.findall(r"^Node\s+(\d+), zone\s+Normal((?:\s+\d+)+)\s*$", text or "", re.MULTILINE)
+    rows = re.findall(r"^Node\s+(\d+), zone\s+Normal((?:\s+\d{1,18})+)\s*$", text or "", re.MULTILINE | re.ASCII)
     return {node: [int(count) for count in counts.split()] for node, counts in rows} or None
 
 

@@ -25,6 +25,18 @@ PARTS = [
     {"count": 8, "models": ["SAMSUNG MZWLO3T8HCLS-00A07"], "capacity_mib": 3662830, "firmware": ["OPPA3B5Q"]},
 ]
 Host = Callable[..., Path]
+Look = tuple[Callable[[Path], dict[str, Any]], Callable[[str, Context], Reading], tuple[str, ...]]
+LOOKS: tuple[Look, ...] = (
+    (host_state.state, settings.read, ("--full", "90", "--blocks", "8,10")),
+    (host_state.state, settings.read_arguments, ("--demand", "iommu=pt")),
+    (host_hardware.look, hardware.read, ()),
+    (lambda root: host_processes.look(root, lambda _: None), processes.read, ("--zombies", "300")),
+    (lambda root: host_processes.look(root, lambda _: None), processes.read_services, ("--demand", "kubelet")),
+    (lambda root: host_processes.look(root, lambda _: None), processes.read_mounts, ("--demand", "/raid")),
+    (lambda root: fabric_state.look(root, "fabricmanager.log"), settings.read_fabric, ("fabricmanager.log",)),
+    (drive_state.look, drive_parts.read, ("--parts", json.dumps(PARTS))),
+    (drive_state.look, drive_parts.read_scratch, ("--scratch", "nvme9n1")),
+)
 
 
 @pytest.fixture
@@ -240,3 +252,27 @@ def test_a_scratch_drive_with_a_partition_or_a_holder_is_in_use(host: Host) -> N
     used = looked(look, drive_parts.read_scratch, "--scratch", "nvme7n1,nvme8n1,nvme9n1")
     assert used == {"scratch_drives_in_use": 2}
     assert looked(look, drive_parts.read_scratch, "--scratch", "nvme77n1") == {"scratch_drives_in_use": None}
+
+
+FILES = (
+    *("proc/cpuinfo", "proc/meminfo", "proc/buddyinfo", "proc/self/limits", "proc/cmdline"),
+    *("sys/devices/system/cpu/online", "sys/devices/system/cpu/cpu0/topology/package_cpus_list"),
+    *("sys/devices/system/node/has_memory", "sys/block/nvme4n1/size", "proc/driver/nvidia/version"),
+    *("host/proc/1/stat", "host/proc/1/mountinfo", "host/proc/uptime", "host/log/fabricmanager.log"),
+)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xc2\xb2", b"\xff\x00", b"0-99999999999", b"cpu MHz\t: 1.2.3\n", b"1 (a) D x", b"- - -"]
+)
+def test_a_damaged_file_costs_rows_and_never_a_look(host: Host, content: bytes) -> None:
+    """A superscript two, a list without end, half a line: every row stays, with a finite number or without one."""
+    root = host()
+    for place in FILES:
+        before = (root / place).read_bytes()
+        (root / place).write_bytes(content)
+        for look, read, arguments in LOOKS:
+            found = looked(look(root), read, *arguments)
+            assert found, place
+            assert all(value is None or abs(value) < 1e300 for value in found.values()), place
+        (root / place).write_bytes(before)
