@@ -86,7 +86,7 @@ def test_the_log_reads_as_evidence(run_probe: RunProbe) -> None:
     assert any("host_to_device_bandwidth: 5" in line and "GB/s" in line for line in log)
     assert any("bus bandwidth" in line and "over NVLS, 0 wrong values" in line for line in log)
     assert log[-1].startswith(
-        "summary: gpu-a01 l1: 7 of 7 tests completed, 246 figures, 0 without a number, 0 findings"
+        "summary: gpu-a01 l1: 7 of 7 tests completed, 270 figures, 0 without a number, 0 findings"
     )
 
 
