@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import struct
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 _EXPRESS_AT, _EXTENDED_AT = 0x60, 0x100
 _SIZE = 0x120
-_GPU, _NIC, _DRIVE, _BRIDGE = "0x030200", "0x020700", "0x010802", "0x060400"
-_NVIDIA, _MELLANOX, _SAMSUNG, _BROADCOM = "0x10de", "0x15b3", "0x144d", "0x1000"
+_GPU = "0x030200"
+_NVIDIA = "0x10de"
 _FIRST_DRIVE_BUS = 0x02
 _SPEEDS = {3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 _RELAXED, _REDIRECTS = 1 << 4, 0b11101
@@ -24,25 +25,23 @@ _RELAXED, _REDIRECTS = 1 << 4, 0b11101
 
 def write(root: Path, view: dict[str, Any]) -> None:
     """Write all devices below ``root``, and the links of their classes to them."""
-    settings = view.get("pci", {})
-    gpus, rails = view.get("gpus", []), view.get("rdma", [])
-    for index, gpu in enumerate(gpus):
-        down = _switch(root, gpu["pci_bus_id"], acs=bool(settings.get("acs_redirect")))
+    acs = bool(view.get("pci", {}).get("acs_redirect"))
+    rails = view.get("rdma", [])
+    for index, gpu in enumerate(view.get("gpus", [])):
+        down = _switch(root, gpu["pci_bus_id"], acs=acs)
         if gpu.get("present", True):
-            _device(root, f"{down[0]}/{address(gpu['pci_bus_id'])}", _GPU, _NVIDIA, _link(gpu))
+            place = down[0] / address(gpu["pci_bus_id"])
+            _lay(place, {"class": _GPU, "vendor": _NVIDIA, **_links(_link(gpu))}, _config(512, relaxed=True))
+            _point(root / "sys/bus/pci/devices" / place.name, place)
         if index < len(rails):
-            rail = rails[index]
-            place = f"{down[1]}/{_beside(gpu['pci_bus_id'])}"
-            _device(root, place, _NIC, _MELLANOX, {**_OWN_LINK, **rail.get("pcie", {})})
-            _point(root / "sys/class/infiniband" / rail["device"] / "device", root / place)
+            link = {**_OWN_LINK, **rails[index].get("pcie", {})}
+            place = down[1] / _beside(gpu["pci_bus_id"])
+            _lay(place, _links(link), _config(int(link["max_read_request"]), relaxed=True))
+            _point(root / "sys/class/infiniband" / rails[index]["device"] / "device", place)
     for index, drive in enumerate(view.get("drives", [])):
-        bus = f"{_FIRST_DRIVE_BUS + index:02x}"
-        port = f"sys/devices/pci0000:00/0000:00:{index:02x}.0"
-        _bridge(root, port, acs=False)
-        _device(root, f"{port}/0000:{bus}:00.0", _DRIVE, _SAMSUNG, {**_OWN_LINK, "width": 4, "width_max": 4,
-                                                                   **drive.get("pcie", {})})  # fmt: skip
-        controller = drive["name"].rpartition("n")[0]
-        _point(root / "sys/class/nvme" / controller / "device", root / f"{port}/0000:{bus}:00.0")
+        place = root / f"sys/devices/pci0000:00/0000:00:{index:02x}.0/0000:{_FIRST_DRIVE_BUS + index:02x}:00.0"
+        _lay(place, _links({**_OWN_LINK, "width": 4, "width_max": 4, **drive.get("pcie", {})}))
+        _point(root / "sys/class/nvme" / drive["name"].rpartition("n")[0] / "device", place)
 
 
 _OWN_LINK = {"generation": 5, "generation_max": 5, "width": 16, "width_max": 16, "max_read_request": 4096}
@@ -67,54 +66,42 @@ def _bus(bus_id: str) -> int:
     return int(bus_id.split(":")[1], 16)
 
 
-def _switch(root: Path, bus_id: str, *, acs: bool) -> tuple[str, str]:
-    """A root port and a switch below it; returns the places of its two downstream ports."""
-    bus = _bus(bus_id)
-    port = f"sys/devices/pci0000:{bus - 3:02x}/0000:{bus - 3:02x}:01.0"
-    upper = f"{port}/0000:{bus - 2:02x}:00.0"
-    downs = (f"{upper}/0000:{bus - 1:02x}:00.0", f"{upper}/0000:{bus - 1:02x}:01.0")
-    _bridge(root, port, acs=False)
-    _bridge(root, upper, acs=None)
-    for down in downs:
-        _bridge(root, down, acs=acs)
-    return downs
-
-
-def _bridge(root: Path, place: str, *, acs: bool | None) -> None:
-    """A bridge; an upstream port has no ACS capability."""
-    files = {"class": _BRIDGE, "vendor": _BROADCOM, "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16"}
-    _lay(root, place, files, _config(512, relaxed=True, acs=acs))
-
-
-def _device(root: Path, place: str, kind: str, vendor: str, link: dict[str, Any]) -> None:
-    files = {
-        "class": kind,
-        "vendor": vendor,
+def _links(link: dict[str, Any]) -> dict[str, str]:
+    return {
         "current_link_speed": f"{_SPEEDS[link['generation']]} GT/s PCIe",
         "current_link_width": str(link["width"]),
         "max_link_speed": f"{_SPEEDS[link['generation_max']]} GT/s PCIe",
         "max_link_width": str(link["width_max"]),
     }
-    relaxed = bool(link.get("relaxed_ordering", True))
-    _lay(root, place, files, _config(int(link["max_read_request"]), relaxed=relaxed, acs=None))
 
 
-def _lay(root: Path, place: str, files: dict[str, str], config: bytes) -> None:
-    folder = root / place
-    folder.mkdir(parents=True, exist_ok=True)
+def _switch(root: Path, bus_id: str, *, acs: bool) -> tuple[Path, Path]:
+    """A root port and a switch below it; returns the places of its two downstream ports."""
+    bus = _bus(bus_id)
+    port = f"sys/devices/pci0000:{bus - 3:02x}/0000:{bus - 3:02x}:01.0/0000:{bus - 2:02x}:00.0"
+    downs = (root / port / f"0000:{bus - 1:02x}:00.0", root / port / f"0000:{bus - 1:02x}:01.0")
+    for down in downs:
+        _lay(down, {}, _config(512, relaxed=True, acs=acs))
+    return downs
+
+
+def _lay(place: Path, files: dict[str, str], config: bytes = b"") -> None:
+    """Only what software looks at: every file costs a virtual node time at each start of its pods."""
+    place.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        (folder / name).write_text(f"{text}\n", "ascii")
-    (folder / "config").write_bytes(config)
-    _point(root / "sys/bus/pci/devices" / folder.name, folder)
+        (place / name).write_text(f"{text}\n", "ascii")
+    if config:
+        (place / "config").write_bytes(config)
 
 
 def _point(link: Path, target: Path) -> None:
     link.parent.mkdir(parents=True, exist_ok=True)
-    link.unlink(missing_ok=True)
-    link.symlink_to(os.path.relpath(target, link.parent))
+    if not link.is_symlink():
+        link.symlink_to(os.path.relpath(target, link.parent))
 
 
-def _config(max_read_request: int, *, relaxed: bool, acs: bool | None) -> bytes:
+@cache
+def _config(max_read_request: int, *, relaxed: bool, acs: bool | None = None) -> bytes:
     """Configuration space with a PCI Express capability, and an ACS capability unless it is None."""
     space = bytearray(_SIZE)
     struct.pack_into("<H", space, 0x06, 0x10)  # status: there is a list of capabilities
