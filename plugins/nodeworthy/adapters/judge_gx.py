@@ -12,7 +12,7 @@ import gc
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -45,15 +45,19 @@ class Validation:
     engine: str
 
 
+Ask = Callable[[Any, Any, Suite], list[Any]]
+"""Asks the library, once: the module, the frame of all rows, the suite; one answer per expectation."""
+
 _Asked = dict[tuple[frozenset[str], Vendor], Suite]
 """Suites by what was left out and whose tools were used."""
 
 
 class JudgeGx:
-    """Implements `ports.Judge` with suites and baselines from the library of files."""
+    """Implements `ports.Judge` with suites and baselines from the library of files; `ask` is how GX is asked."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, ask: Ask | None = None) -> None:
         self._library = library
+        self._ask = ask or ask_gx
 
     def judge(self, batch: JudgingBatch) -> tuple[tuple[Judgement, ...], Mapping[str, Any]]:
         """Return one judgement per result and the validation document. Permanent when the validation is in doubt."""
@@ -76,7 +80,7 @@ class JudgeGx:
             raise Permanent(
                 f"Suite {suite.name} demands no figure for scope {batch.scope}: add tests with metrics to it."
             )
-        validation = validate(rows, suite)
+        validation = validate(rows, suite, self._ask)
         judgements = tuple(
             decide(
                 Case(
@@ -153,13 +157,13 @@ def load() -> Any:
     return great_expectations
 
 
-def validate(rows: Sequence[Row], suite: Suite) -> Validation:
+def validate(rows: Sequence[Row], suite: Suite, ask: Ask | None = None) -> Validation:
     """Run the suite's expectations on the rows, once. Permanent when the library breaks or looked at something else."""
     gx = load()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = _run(gx, _frame(rows), suite)
+            results = (ask or ask_gx)(gx, _frame(rows), suite)
     except Exception as error:
         # The library's errors have no common root, and none of them may become a pass.
         raise Permanent(
@@ -184,7 +188,8 @@ def _frame(rows: Sequence[Row]) -> Any:
     return pandas.DataFrame(made, copy=False)
 
 
-def _run(gx: Any, frame: Any, suite: Suite) -> list[Any]:
+def ask_gx(gx: Any, frame: Any, suite: Suite) -> list[Any]:
+    """Return what the library answers to each expectation of the suite about the frame."""
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
     context = gx.get_context(mode="ephemeral")

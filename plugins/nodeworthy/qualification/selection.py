@@ -22,12 +22,13 @@ _RISK_KEYS = (
     "worn_days",
     "worn_factor",
     "per_past_fault",
+    "most_past_faults",
+    "most_daily",
     "finding_odds",
     "no_finding_odds",
     "recent_days",
     "past_days",
 )
-MOST_PAST_FAULTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,10 @@ class RiskModel:
     worn_days: float
     worn_factor: float
     per_past_fault: float
+    most_past_faults: float
+    """How many confirmed faults count at most."""
+    most_daily: float
+    """The daily chance that no factors exceed."""
     finding_odds: float
     no_finding_odds: float
     recent_days: float
@@ -142,10 +147,10 @@ def selection_model(document: Mapping[str, Any], where: str = "the selection mod
 
 def probability(node: NodeRisk, model: RiskModel) -> float:
     """Return the chance that a node hides a fault."""
-    factor: float = model.per_past_fault ** min(node.past_faults, MOST_PAST_FAULTS)
+    factor: float = model.per_past_fault ** min(node.past_faults, model.most_past_faults)
     factor *= model.infant_factor if node.age_days < model.infant_days else 1.0
     factor *= model.worn_factor if node.age_days > model.worn_days else 1.0
-    daily: float = min(0.5, model.daily * factor)
+    daily: float = min(model.most_daily, model.daily * factor)
     before = 1.0 - (1.0 - daily) ** max(0.0, node.days_since_qualification)
     odds = before / max(1e-12, 1.0 - before) * (model.finding_odds if node.findings else model.no_finding_odds)
     return float(odds / (1.0 + odds))

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nodeworthy.adapters import judge_gx
-from nodeworthy.adapters.judge_gx import JudgeGx, validate
+from nodeworthy.adapters.judge_gx import JudgeGx, ask_gx, validate
 from nodeworthy.errors import Permanent
 from nodeworthy.evidence.canonical import canonical_json
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
@@ -209,29 +208,30 @@ def test_an_operators_own_expectation_decides_too() -> None:
     assert (one.verdict, one.reasons[0].code) == (Verdict.FAIL, "own")
 
 
-def test_nothing_passes_when_expectations_are_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_passes_when_expectations_are_not_answered() -> None:
     """A library that answers fewer expectations than were asked is not believed."""
-    run = judge_gx._run
-    monkeypatch.setattr(judge_gx, "_run", lambda gx, frame, suite: run(gx, frame, suite)[1:])
+
+    def forgetful(gx: Any, frame: Any, suite: Suite) -> list[Any]:
+        return ask_gx(gx, frame, suite)[1:]
+
     with pytest.raises(Permanent, match="nothing was judged"):
-        judge(healthy())
+        JudgeGx(ShippedFiles(), forgetful).judge(batch(healthy()))  # type: ignore[arg-type]
 
 
-def test_sixty_four_nodes_are_one_validation_under_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sixty_four_nodes_are_one_validation_under_two_seconds() -> None:
     """One call of the library for the whole wave; the time is processor time, after the import."""
     calls: list[int] = []
-    run = judge_gx._run
 
     def counted(gx: Any, frame: Any, suite: Suite) -> list[Any]:
         calls.append(len(frame))
-        return run(gx, frame, suite)
+        return ask_gx(gx, frame, suite)
 
-    monkeypatch.setattr(judge_gx, "_run", counted)
+    counting = JudgeGx(ShippedFiles(), counted)  # type: ignore[arg-type]
     documents = [healthy(f"gpu-{number:03}", noisy(number, 0.0017, 0.0015)) for number in range(64)]
-    judge(documents[0])
+    counting.judge(batch(documents[0]))
     calls.clear()
     began = time.process_time()
-    verdicts = judge(*documents)
+    verdicts, _ = counting.judge(batch(*documents))
     seconds = time.process_time() - began
     assert calls == [64 * 408]
     assert {one.verdict for one in verdicts} == {Verdict.PASS}

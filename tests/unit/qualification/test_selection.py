@@ -43,6 +43,16 @@ def test_each_reason_for_worry_raises_the_risk(worse: NodeRisk) -> None:
     assert probability(worse, MODEL.risk) > probability(QUIET, MODEL.risk)
 
 
+def test_what_factors_add_up_to_has_ends_that_stand_in_the_file() -> None:
+    """Past faults count to `most_past_faults`; 0.4 a day times 2 is held at 0.5, so two days hide 1 - 0.5^2 = 75 %."""
+    three, many = (replace(QUIET, past_faults=count) for count in (3, 9))
+    assert probability(many, MODEL.risk) == probability(three, MODEL.risk)
+    assert probability(many, replace(MODEL.risk, most_past_faults=9)) > probability(three, MODEL.risk)
+    steep = replace(MODEL.risk, daily=0.4, per_past_fault=2.0, most_daily=0.5, no_finding_odds=1.0)
+    node = replace(QUIET, past_faults=1, days_since_qualification=2.0)
+    assert probability(node, steep) == pytest.approx(0.75)
+
+
 def test_hours_go_to_the_riskiest_and_never_beyond_the_budget() -> None:
     """With hours for one L3, the node with the finding gets it, and the sentence says why."""
     nodes = [QUIET, replace(QUIET, node="gpu-a02", findings=("xid/94",)), replace(QUIET, node="gpu-a03")]
