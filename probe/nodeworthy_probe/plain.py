@@ -23,6 +23,7 @@ _Look = Callable[[Path, Sequence[str]], dict[str, Any]]
 _TOOLS: Mapping[str, tuple[_Look, Interpreter]] = {
     "host-state": (lambda root, _: host_state.state(root), settings.read),
     "kernel-arguments": (lambda root, _: host_state.state(root), settings.read_arguments),
+    "huge-pages": (lambda root, _: host_state.state(root), settings.read_huge_pages),
     "host-hardware": (lambda root, _: host_hardware.look(root), hardware.read),
     "host-processes": (lambda root, _: host_processes.look(root), processes.read),
     "host-services": (lambda root, _: host_processes.look(root), processes.read_services),

@@ -3,7 +3,8 @@
 Arguments of ``host-state``: ``--governor NAME``, ``--clocksources A,B``, ``--modules A,B,...``, ``--full PERCENT``
 (from where on a file system counts as full) and ``--blocks ORDER,COUNT`` (a NUMA node is fragmented unless it has so
 many free blocks of memory of one order from this one on, as gcm's check of buddyinfo asks). Of ``kernel-arguments``:
-``--demand A,B|C``, where either of B and C will do. Of ``fabric-state``: the log's name.
+``--demand A,B|C``, where either of B and C will do. Of ``huge-pages``: ``--demand COUNT``. Of ``fabric-state``: the
+log's name.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _UNITS = {
     "numa_nodes_fragmented": "count",
 }
 _ARGUMENTS = {"kernel_arguments_missing": "count"}
+_HUGE = {"huge_pages_missing": "count"}
 _FABRIC = {"fabric_manager_differs": "bool"}
 _UNREADABLE = "the host's state is not readable"
 
@@ -57,6 +59,15 @@ def read_arguments(text: str, context: Context) -> Reading:
     lacking = [one for one in wanted(context.test.arguments).get("demand", []) if given.isdisjoint(one.split("|"))]
     said = named(lacking, "kernel arguments that are missing", "")
     return Reading(rows({"kernel_arguments_missing": float(len(lacking))}, _ARGUMENTS), lines=(said,))
+
+
+def read_huge_pages(text: str, context: Context) -> Reading:
+    """How many of the demanded huge pages the kernel did not set aside."""
+    there = whole(document(text).get("huge_pages"))
+    asked = _numbers(wanted(context.test.arguments), "demand", 1)
+    lacking = float(max(0, asked[0] - there)) if asked and there is not None else None
+    line = f"{'an unknown number of' if there is None else there} huge pages, {asked[0] if asked else 'none'} demanded"
+    return Reading(rows({"huge_pages_missing": lacking}, _HUGE), lines=(line,))
 
 
 def read_fabric(text: str, context: Context) -> Reading:

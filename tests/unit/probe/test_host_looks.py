@@ -118,6 +118,15 @@ def test_a_kernel_argument_is_a_whole_word(host: Host, line: str, lacking: int) 
     assert found == {"kernel_arguments_missing": lacking}
 
 
+@pytest.mark.parametrize(("there", "lacking"), [("1000", 24), ("1024", 0), ("2048", 0), ("?", None)])
+def test_huge_pages_are_counted_from_below(host: Host, there: str, lacking: float | None) -> None:
+    """1024 are demanded: 24 lack of 1000, more do no harm, and what the kernel does not tell is unknown."""
+    root = host()
+    (root / "proc/meminfo").write_text(f"MemTotal: 1 kB\nHugePages_Total:  {there}\n")
+    found = looked(host_state.state(root), settings.read_huge_pages, "--demand", "1024")
+    assert found == {"huge_pages_missing": lacking}
+
+
 @pytest.mark.parametrize(("free", "full"), [(12, 0), (9, 2)])
 def test_a_file_system_is_full_from_ninety_per_cent_on(host: Host, free: int, full: int) -> None:
     """Both file systems that a container stands on: 88 % used are enough room, 91 % are full."""
