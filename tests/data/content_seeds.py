@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tests.data import content_seeds_amd as amd
 from tests.data import content_seeds_fabric as fabric
 from tests.data import content_seeds_json as documents
 from tests.data import content_seeds_smi as smi
@@ -43,6 +44,20 @@ SEEDS = (
         r"^\[|^Switch|^Ca",
         (('Switch\t64 "S-fc6a1c0300000001', 'Switch\t1 "S-fc6a1c0300000001'),),
         cut_after="4xNDR",
+    ),
+    Seed(
+        "amd-smi",
+        "amd-smi",
+        amd.amd_metric(),
+        r'"(?:gpu|width|value|unit|\w+_count|\w+_status)":',
+        noise=False,
+    ),
+    Seed(
+        "transferbench",
+        "transferbench",
+        amd.peers(),
+        r"^ +[CG]PU \d\d  ->|^Averages|^Unidir",
+        cut_after="31.62     49.",
     ),
     Seed(
         "nccl",

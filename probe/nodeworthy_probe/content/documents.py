@@ -42,6 +42,26 @@ def load_json(text: str, sheet: Sheet, *, repeated_keys: bool = False) -> Any:
     return document
 
 
+def load_documents(text: str, sheet: Sheet) -> list[Any]:
+    """All documents of a file that holds one after another from its first sign on; a note where they end too early."""
+    decoder, place = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique(sheet)), 0
+    found: list[Any] = []
+    while place < len(text) and text[place] in "[{":
+        try:
+            document, end = decoder.raw_decode(text, place)
+        except _NotFinite as constant:
+            sheet.note("value/not-a-number", "file", f"the JSON document holds {constant}")
+            return found
+        except (ValueError, RecursionError):
+            sheet.note("document/cut", "file", "a JSON document is cut or garbled")
+            return found
+        found.append(document)
+        place = len(text) - len(text[end:].lstrip())
+    if text[place:].strip():
+        sheet.note("document/cut", "file", f"a JSON document is followed by '{text[place:].strip()[:40]}'")
+    return found
+
+
 def _unique(sheet: Sheet) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = [name for name, count in Counter(name for name, _ in items).items() if count > 1]

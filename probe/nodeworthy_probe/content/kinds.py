@@ -12,6 +12,7 @@ Reader = Callable[[str, Sheet], None]
 
 _MODULES = {
     "active-suite": "active_suite",
+    "amd-smi": "amd_smi",
     "dcgm-diag-json": "dcgm_diag",
     "dcgm-diag-text": "dcgm_diag",
     "dcgm-health": "dcgm_health",
@@ -39,6 +40,7 @@ _MODULES = {
     "stress-ng": "stress_ng",
     "time-sync": "time_sync",
     "tpm": "tpm",
+    "transferbench": "transferbench_file",
 }
 KINDS = tuple(_MODULES)
 _ERASING = str.maketrans({"\x00": None, "\ufeff": None})

@@ -16,6 +16,7 @@ from tests.contract.content import trap_cases_parts as parts
 from tests.contract.content import trap_cases_tools as tools
 from tests.contract.content.damage import DESTRUCTIVE, NEUTRAL
 from tests.contract.content.reading import judged
+from tests.data import content_seeds_amd as amd
 from tests.data.content_seeds import Seed
 
 MUTATIONS = 150
@@ -27,6 +28,15 @@ SEEDS = (
         forms.MLXLINK,
         r"State|BER|Effective|Speed|Width|Temperature|LOS",
         cut_after="BER                   : 2E-",
+    ),
+    Seed("amd static", "amd-smi", amd.amd_static(), r'"(?:gpu|bdf|value|unit|oam_id|UMC)":', noise=False),
+    Seed("amd pages", "amd-smi", amd.amd_bad_pages(), r'"(?:gpu|retired|pending|un_res)":', noise=False),
+    Seed(
+        "a2a",
+        "transferbench",
+        amd.all_to_all(),
+        r"^GPU|^RTotal|^Average|^Summary",
+        cut_after="Average   bandwidth (GPU Tim",
     ),
     Seed("lsblk pairs", "lsblk", forms.PAIRS, r"NAME", damages=INSIDE),
     Seed("lsblk table", "lsblk", forms.BLOCKS, r"^nvme|^NAME", damages=INSIDE),

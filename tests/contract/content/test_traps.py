@@ -12,6 +12,7 @@ from nodeworthy_probe.content.kinds import KINDS
 
 from tests.contract.content import (
     trap_cases,
+    trap_cases_amd,
     trap_cases_bmc,
     trap_cases_cluster,
     trap_cases_collective,
@@ -42,6 +43,7 @@ CASES = (
     *trap_cases_suites.CASES,
     *trap_cases_found.CASES,
     *trap_cases_lists.CASES,
+    *trap_cases_amd.CASES,
 )
 
 
