@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from nodeworthy.errors import Refused
 from nodeworthy.lifecycle.roles import Permission
 from nodeworthy.tasks.approval import APPROVE, REASON, REFUSE, TRIES, ask_again, given
-from nodeworthy.tasks.steps import RETRIES, require_trigger, run_of, say_reason, sentences, skip
+from nodeworthy.tasks.steps import RETRIES, counted, require_trigger, run_of, say_reason, sentences, skip
 
 PROPOSE = "propose"
 EVIDENCE = "/nodeworthy/evidence"
@@ -104,6 +104,7 @@ class BaselineApproval(HITLOperator):
             return self._follow(version.answer, version.who, version.why)
         self.subject = f"{proposed['sku']}: put version {proposed['number']} of the baselines in force"
         self.body = f"{proposed['sentence']}\n\n[Old against new, key by key]({proposed['page']})"
+        self.log.info("Asking who may change policy, in Required Actions: %s?", self.subject)
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
@@ -160,7 +161,7 @@ class Rejudge(BaseOperator):
         for one in judged:
             counts[one.verdict.value] = counts.get(one.verdict.value, 0) + 1
             self.log.info("%s", one.sentence)
-        self.log.info("Judged %d results again: %s.", len(judged), counts or "none waited for a baseline")
+        self.log.info("Judged %d results again: %s.", len(judged), counted(counts, "none waited for a baseline"))
         return {"schema": 1, "verdicts": counts}
 
 

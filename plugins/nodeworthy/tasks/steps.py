@@ -130,6 +130,11 @@ def _give_back(node: str, sentence: str, context: Context) -> None:
         log.warning("%s: the reason could not be written into the ledger: %s", node, error.sentence)
 
 
+def counted(verdicts: Mapping[str, int], none: str) -> str:
+    """Return how many results got which verdict, in words, or `none`."""
+    return ", ".join(f"{count} {word}" for word, count in verdicts.items()) or none
+
+
 def for_a_node(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return an operator's arguments with what every task of one node has: its label, and its reason when it fails."""
     return {

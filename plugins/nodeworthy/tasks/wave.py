@@ -13,7 +13,17 @@ from airflow.sdk import BaseOperator, Context
 from airflow.sdk.exceptions import AirflowFailException
 
 from nodeworthy.tasks.next_wave import LATER
-from nodeworthy.tasks.steps import for_a_node, lease_of, receipt, require_trigger, run_of, say_reason, sentences, skip
+from nodeworthy.tasks.steps import (
+    counted,
+    for_a_node,
+    lease_of,
+    receipt,
+    require_trigger,
+    run_of,
+    say_reason,
+    sentences,
+    skip,
+)
 
 if TYPE_CHECKING:
     from nodeworthy.lifecycle.records import Lease, NodeRecord
@@ -99,7 +109,7 @@ class JudgeWave(BaseOperator):
         counts: dict[str, int] = {}
         for one in judged:
             counts[one.verdict.value] = counts.get(one.verdict.value, 0) + 1
-        self.log.info("Judged %d results: %s.", len(judged), counts or "there was nothing to judge")
+        self.log.info("Judged %d results: %s.", len(judged), counted(counts, "there was nothing to judge"))
         self._refuse_unless_all(work, context)
         return {"schema": 1, "scope": self.scope, "verdicts": counts}
 

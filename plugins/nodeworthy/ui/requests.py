@@ -6,18 +6,21 @@ Airflow keeps a request's text as it was asked first, so what was answered since
 from __future__ import annotations
 
 from html import escape
+from pathlib import PurePosixPath
 from typing import Any
 
 from fastapi.responses import JSONResponse
 
+from nodeworthy.evidence.dossier import PAGE
 from nodeworthy.lifecycle.approvals import Request, standing
+from nodeworthy.qualification.versions import BaselineVersion
 
 HEADS = ("node", "what", "answers needed", "approved so far", "who may answer (in Required Actions)", "expires (UTC)")
 
 
 def rows(node: str = "") -> list[str]:
     """Return a row of a table for each open request, of one node or of all."""
-    return [
+    asked = [
         f"<tr><td>{escape(one.node)}</td><td>{escape(one.subject)}</td><td>{one.answers}</td>"
         f"<td>{escape('; '.join(f'{who}: {why}' for who, why in given.items())) or '-'}</td>"
         f"<td>{escape(', '.join(name for name in one.may_answer if name not in given))}</td>"
@@ -25,6 +28,22 @@ def rows(node: str = "") -> list[str]:
         for one, given in _open()
         if node in ("", one.node)
     ]
+    return asked if node else [*asked, *_proposals()]
+
+
+def _proposals() -> list[str]:
+    """Return a row for the newest proposal of baselines of each SKU that nobody has answered."""
+    from nodeworthy.wiring import wiring
+
+    newest = {one.sku: one for one in wiring().book.baseline_versions("")}
+    return [_proposal(one) for one in newest.values() if not one.answer]
+
+
+def _proposal(version: BaselineVersion) -> str:
+    page = escape(str(PurePosixPath(version.evidence.path).parent / PAGE))
+    what = f'<a href="evidence/{page}">put version {version.number} of the baselines in force</a>'
+    cells = (escape(version.sku), what, "1", "-", "who may change policy", "-")
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
 def as_json() -> JSONResponse:

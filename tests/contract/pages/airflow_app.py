@@ -40,6 +40,7 @@ def main() -> dict[str, Any]:
         "observed": reader.get("/nodeworthy/observed").text,
         "observed elsewhere": reader.get("/nodeworthy/observed?pool=pool-b").text,
         "no role for observed": nobody.get("/nodeworthy/observed").status_code,
+        "reader sees proposals": reader.get("/nodeworthy/nodes").text.count("put version 1 of the baselines"),
         "reader sees requests": "reset the host" in reader.get("/nodeworthy/nodes").text,
         "reader reads": reader.get("/nodeworthy/nodes/n1").status_code,
         "reader has a form": 'action="n1/hold"' in reader.get("/nodeworthy/nodes/n1").text,

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 from nodeworthy.adapters.ledger_sql import upgrade
+from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.lifecycle.policy import Action
+from nodeworthy.qualification.versions import NewVersion
 
 from tests.contract.ledger.support import Bench, node
 from tests.contract.ledger.test_approvals import request
@@ -44,6 +46,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, dict[str, An
     bench.ledger.import_fleet([node("n1"), node("n2")])
     lease = bench.take("n2")
     bench.ledger.ask(lease, replace(request(lease, answers=2), subject="reset the host"))
+    page = EvidenceReference("baselines/h200/proposal-1/proposal.json", "a" * 64, 1)
+    bench.ledger.propose_baselines(NewVersion("h200", {"baselines": {}, "references": None}, "a" * 64, page, "learn/1"))
     bench.ledger.observe(lease, Action.DRAIN, "drain it: <b>Xid 79</b>")
     bench.ledger.record_approval(lease, plan_sha256="p" * 64, who="ada", answer="approve", why="window 12")
     (home / "passwords.json").write_text(json.dumps(dict.fromkeys(USERS, "pw")))
@@ -94,6 +98,11 @@ def test_open_requests_are_shown_with_who_approved_so_far(asked: tuple[Bench, di
     assert got["reader sees requests"]
     (one,) = got["requests"]["requests"]
     assert (one["node"], one["answers"], one["approved"]) == ("n2", 2, {"ada": "window 12"})
+
+
+def test_baselines_that_wait_for_an_answer_stand_among_the_requests(asked: tuple[Bench, dict[str, Any]]) -> None:
+    """A first wave stands still until somebody answers: the page of all nodes says so."""
+    assert asked[1]["reader sees proposals"] == 1
 
 
 def test_what_policy_only_observed_is_shown_to_readers(asked: tuple[Bench, dict[str, Any]]) -> None:
