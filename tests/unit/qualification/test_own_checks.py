@@ -72,7 +72,7 @@ def test_a_check_that_could_be_anything_is_refused(tmp_path: Path, changes: dict
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"suites": ["l1", "l7"]}, "there is no suite l7, so it would not run there: use l0, l1"),
+        ({"suites": ["l1", "l7"]}, "there is no suite l7, so it would not run there: use field, l0, l1"),
         ({"name": "site." + "a" * 60}, "too long"),
         ({"name": "site.mounts_"}, "does not match"),
     ],

@@ -46,13 +46,13 @@ def include(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_each_suite_has_a_line_with_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    """L4 is twelve pods of one node; M1 needs two nodes and tells the cost of each: 348 s of 8 GPUs are 0.77 h."""
+    """L4 is twelve pods of one node; M1 needs two nodes and tells the cost of each: 360 s of 8 GPUs are 0.80 h."""
     assert main(["suites", "--sku", "h100-sxm-8"]) == 0
     lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
     assert {"l0", "l1", "l2", "l3", "l4", "l5", "m1", "m2", "m3"} <= set(lines)
     assert lines["l4"][2:4] == ["12", "1"]
-    assert lines["m1"][1:6] == ["12", "1", "2-2", "5.8", "min"]
-    assert "0.77," in lines["m1"]
+    assert lines["m1"][1:6] == ["13", "1", "2-2", "6.0", "min"]
+    assert "0.80," in lines["m1"]
 
 
 def test_an_own_check_stands_in_every_suite_that_gains_it(include: Path, capsys: pytest.CaptureFixture[str]) -> None:
