@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from nodeworthy_probe.parsers import nccl_tests
 from nodeworthy_probe.parsers.nccl_tests import CollectiveReport
 from nodeworthy_probe.records import Measurement, Reading, Status, missing
@@ -9,6 +11,7 @@ from nodeworthy_probe.records import Measurement, Reading, Status, missing
 from .context import Context
 
 _PART_BYTES = 16
+_WARMUP = re.compile(r"^# nThread .*\bwarmup iters: (\d{1,6})\b", re.MULTILINE)
 
 
 def read(text: str, context: Context) -> Reading:
@@ -21,7 +24,11 @@ def read(text: str, context: Context) -> Reading:
         return Reading(_nothing(), versions=versions, transport=report.transport, tool_version=report.nccl_version,
                        problem=problem or "no bandwidth was measured")  # fmt: skip
     bus = max(timing.bus_bandwidth_gbps for timing in largest.timings)
-    parameters = {"size_bytes": _asked(largest.size_bytes, report.ranks, context), "ranks": report.ranks}
+    parameters = {
+        "size_bytes": _asked(largest.size_bytes, report.ranks, context),
+        "warmup_iterations": _warmup(text),
+        "ranks": report.ranks,
+    }
     rows = (
         Measurement("node", "bus_bandwidth", bus, "GB/s", "max", parameters=parameters, transport=report.transport),
         _wrong(report, parameters),
@@ -30,6 +37,12 @@ def read(text: str, context: Context) -> Reading:
     )
     return Reading(rows, versions=versions, transport=report.transport, tool_version=report.nccl_version,
                    lines=(_line(report, bus, largest.size_bytes),))  # fmt: skip
+
+
+def _warmup(text: str) -> int | None:
+    """How many iterations ran before the timed ones: 5 by default, 1 in newer nccl-tests, so suites say it (-w)."""
+    found = _WARMUP.findall(text)
+    return int(found[0]) if len(set(found)) == 1 else None
 
 
 def _asked(moved: int, ranks: int | None, context: Context) -> int:

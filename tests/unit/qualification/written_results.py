@@ -25,7 +25,7 @@ from nodeworthy.qualification.suites import Suite
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 GPUS = 8
-SIZE = {"size_bytes": 8589934592, "ranks": 8}
+SIZE = {"size_bytes": 8589934592, "warmup_iterations": 5, "ranks": 8}
 H100 = Sku(
     name="h100-sxm-8",
     version=1,
