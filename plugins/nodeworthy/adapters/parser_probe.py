@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ class ProbeParser:
                 f"The parser for {kind} was started and did not end ({error}): report it with the file."
             ) from error
         if done.returncode == _UNKNOWN_KIND:
-            raise Refused(f"{kind} is no kind of file that can be read: {_last_line(done.stderr)}")
+            raise Refused(f"{kind} is no kind of file that can be read: use {_kinds(done.stderr)}.")
         try:
             document: Mapping[str, Any] = json.loads(done.stdout)
         except ValueError as error:
@@ -51,6 +52,11 @@ class ProbeParser:
                 f"The parser for {kind} broke ({_last_line(done.stderr)}): report it with the file."
             ) from error
         return document
+
+
+def _kinds(text: bytes) -> str:
+    """Return the kinds that the parsers know, from what the child says about one that they do not."""
+    return ", ".join(re.findall(r"[a-z0-9-]+", text.decode("utf-8", "replace").rpartition("choose from")[2]))
 
 
 def _last_line(text: bytes) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -64,6 +65,8 @@ def _lemons(given: argparse.Namespace) -> None:
 def _select(given: argparse.Namespace) -> None:
     from nodeworthy.qualification.selection import select, weighed
 
+    if not (math.isfinite(given.gpu_hours) and given.gpu_hours > 0):
+        raise Refused(f"{given.gpu_hours:g} GPU-hours can be given to nobody: name a number above 0.")
     made = wiring()
     model, lifecycle = made.files.selection(), made.library.lifecycle()
     ready = [one.name for one in lifecycle.milestones if one.phase in ("service", "standby")]

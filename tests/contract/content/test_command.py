@@ -68,6 +68,16 @@ def test_a_file_that_cannot_be_read_is_one_sentence() -> None:
         assert (done.returncode, done.stdout, len(done.stderr.strip().splitlines())) == (1, "", 1), done.stderr
 
 
+def test_an_unknown_kind_is_told_which_there_are() -> None:
+    """All of them, by the names of the samples' folders, and nothing of the program behind."""
+    said = _run("parse", "no-such-kind", "/dev/null").stderr
+
+    assert "no-such-kind is no kind of file that can be read: use active-suite, amd-smi, " in said
+    assert "tpm" in said
+    assert "usage" not in said
+    assert "argument" not in said
+
+
 def test_explain_names_rule_and_dissent() -> None:
     """The entry, the rule that decides and the sources that take the other stance."""
     said = _run("explain", "xid", "63").stdout

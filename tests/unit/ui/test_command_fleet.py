@@ -107,6 +107,13 @@ def test_a_pool_without_proven_nodes_is_refused(bench: Bench, capsys: Captured) 
     assert "No node of pool pool-a stands in" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("hours", ["-3", "0", "nan", "inf"])
+def test_hours_that_are_none_are_refused(bench: Bench, capsys: Captured, hours: str) -> None:
+    """Not a number is no budget without an end."""
+    assert main(["select", "--gpu-hours", hours]) == 1
+    assert "GPU-hours can be given to nobody" in capsys.readouterr().err
+
+
 def test_a_node_in_service_is_chosen_and_not_requested(bench: Bench, capsys: Captured) -> None:
     """Its risk counts like another's, but no request takes it: a person agrees its absence first."""
     serving(bench, "n1")
