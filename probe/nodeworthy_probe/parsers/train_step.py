@@ -52,11 +52,11 @@ def parse(text: str) -> Training:
         return Training(problem=f"{len(lines)} documents of schema {SCHEMA} where one was to come")
     try:
         document = json.loads(lines[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         return Training(problem=f"the document of schema {SCHEMA} is no JSON: it was cut")
     try:
         return _read(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return Training(problem=f"the document of schema {SCHEMA} cannot be read ({error})")
 
 

@@ -8,11 +8,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nodeworthy_probe import train_step
 from nodeworthy_probe.group import Group
 from nodeworthy_probe.plan import Plan, TestSpec
@@ -115,6 +118,17 @@ def test_a_cut_or_doubled_document_gives_no_figure() -> None:
     assert "cut" in str(training.read(whole[: whole.index("step_ms")], context()).problem)
     assert "2 documents" in str(training.read(whole + whole, context()).problem)
     assert "0 documents" in str(training.read("", context()).problem)
+
+
+@settings(max_examples=150, deadline=None)
+@given(at=st.integers(0, 5000), length=st.integers(1, 60), filler=st.text(alphabet='0129e.-"{}[],: nul', max_size=20))
+def test_whatever_happens_to_the_document_nothing_is_raised(at: int, length: int, filler: str) -> None:
+    """A stretch of it is overwritten; either all five figures are there and finite, or none is."""
+    whole = printed(document())
+    start = at % len(whole)
+    rows = training.read(whole[:start] + filler + whole[start + length :], context()).measurements
+    assert len({row.value is None for row in rows}) == 1
+    assert all(row.value is None or isfinite(row.value) for row in rows)
 
 
 def test_without_pytorch_the_test_is_not_run() -> None:
