@@ -281,9 +281,14 @@ def changes(past: Iterable[Past], before: Sequence[Baseline], after: Sequence[Ba
     found = []
     for one in past:
         old, new = (_judged(one, baselines) for baselines in (before, after))
-        if (old.verdict, old.sentence) != (new.verdict, new.sentence):
+        if _decided(old) != _decided(new):
             found.append(Change(one.stored.node, one.stored.scope.value, one.suite.name, old, new))
     return tuple(found)
+
+
+def _decided(judgement: Judgement) -> tuple[object, ...]:
+    """Return the verdict and its reasons without figures: a pass that names another floor is the same pass."""
+    return judgement.verdict, tuple((one.verdict, one.code, one.component, one.metric) for one in judgement.reasons)
 
 
 def _judged(one: Past, baselines: Sequence[Baseline]) -> Judgement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -135,6 +136,17 @@ def test_what_it_would_have_decided_is_shown() -> None:
     moved = changes(found, KNOWN, laid_over(KNOWN, [new]))
     assert {change.before.verdict for change in moved} == {Verdict.INCOMPLETE}
     assert [change.after.verdict for change in moved] == [Verdict.PASS] * 8 + [Verdict.FAIL]
+
+
+def test_a_pass_by_another_floor_is_no_other_verdict() -> None:
+    """The sentence of a pass names its floors; a lower one decides the same, so nobody is asked to look at it."""
+    found = fleet(EIGHT)
+    new = lesson_on(BUS, found).new
+    assert new is not None
+    in_force = laid_over(KNOWN, [new])
+    assert new.floor is not None
+    lower = replace(new, floor=new.floor - 1.0)
+    assert changes(found, in_force, laid_over(KNOWN, [lower])) == ()
 
 
 def test_a_version_reads_back_to_the_same_baselines() -> None:
