@@ -18,6 +18,8 @@ from nodeworthy.evidence.verdicts import Verdict
 # What the event itself calls so is a fault, whatever a table says of its kind.
 RESET_GPU = "reset_gpu"
 """The action of the policy that a reset of the GPU carries out."""
+ANNOUNCED = "follow_xid154"
+"""The action of an entry that stands for what the driver itself announces."""
 _ALWAYS_FAIL = frozenset({("sxid", "fatal"), ("redfish", "critical")})
 
 
@@ -178,6 +180,8 @@ class Catalogue:
         fault = self.fault(kind, code)
         if fault is None:
             raise ValueError(place, f"{kind} {code} stands in no table")
+        if fault.action == ANNOUNCED:
+            raise ValueError(place, f"{kind} {code} is decided by no pool: the driver announces what must be done")
         if action not in self.actions:
             raise ValueError(place, f"{action} is no action of the policy ({', '.join(sorted(self.actions))})")
         fixed = next((rule for rule in self.rules if rule.covers(kind, fault.code)), None)

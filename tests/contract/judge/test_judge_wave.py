@@ -344,7 +344,7 @@ class _Links(HTMLParser):
 
 
 def test_the_page_is_self_contained_and_says_what_it_is() -> None:
-    """No script, no link, nothing to load; it shows that it is simulated, the verdict and the plots."""
+    """No script, nothing to load, no link but to the dossier's own files; that it is simulated, verdict and plots."""
     one = court()
     hostile = slow()
     hostile["findings"].append({"code": "xid/1", "component": "node", "during": "before", "line": "<script>x</script>"})
@@ -353,7 +353,9 @@ def test_the_page_is_self_contained_and_says_what_it_is() -> None:
     page = next(content for path, content in one.bench.store.content.items() if path.endswith("page.html")).decode()
     links = _Links()
     links.feed(page)
-    assert links.found == []
+    beside = {path.rpartition("/")[2] for path in one.bench.store.content}
+    assert {link.removeprefix("a href=").removeprefix("../") for link in links.found} <= beside
+    assert "a href=../bundle.tar.gz" in links.found
     assert links.tags & {"script", "link", "iframe", "img", "object", "embed"} == set()
     assert re.findall(r"(?:https?:)?//\S|@import|url\(", page) == []
     assert "SIMULATED" in page

@@ -195,6 +195,8 @@ def test_a_pool_decides_for_one_code(shipped: Catalogue) -> None:
         ({"code": "99999"}, "no table"),
         ({"action": "hope"}, "no action"),
         ({"code": "79", "action": "ignore"}, "may not be tolerated"),
+        ({"code": "154", "action": "none"}, "the driver announces what must be done"),
+        ({"code": "154", "action": "reboot"}, "the driver announces what must be done"),
     ],
 )
 def test_a_wrong_override_is_refused_with_its_line(tmp_path: Path, more: dict[str, str], what: str) -> None:
