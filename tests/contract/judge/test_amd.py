@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from nodeworthy.evidence.canonical import canonical_json
 from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
@@ -16,6 +17,14 @@ from nodeworthy.qualification.frame import Context
 from nodeworthy.qualification.near_miss import told_limits
 from nodeworthy.qualification.own_checks import switched_off
 from nodeworthy.qualification.plans import Addressee, plan_document
+from nodeworthy.qualification.rejudge import rejudge
+from nodeworthy.qualification.written import (
+    Basis,
+    baselines_to_document,
+    references_to_document,
+    suite_to_document,
+    verdict_document,
+)
 
 from lab.truth.fleet import FleetFile, NodeSpec
 from lab.truth.world import LabClock, World
@@ -66,6 +75,26 @@ def test_a_sound_node_passes_and_its_result_fits_the_schema(tmp_path: Path, run_
     assert not {error.message[:160] for error in errors}
     judgement = judge_context(context)
     assert judgement.verdict is Verdict.PASS, judgement.sentence
+
+
+@pytest.mark.parametrize(("fault", "verdict"), [("", Verdict.PASS), ("hbm-slow", Verdict.FAIL)])
+def test_a_verdict_follows_from_its_dossier_alone(
+    tmp_path: Path, run_probe: RunProbe, fault: str, verdict: Verdict
+) -> None:
+    """What AMD's tools measured is judged again from the frozen files, which know no vendor, to the same bytes."""
+    context = measured(tmp_path, run_probe, "l2", fault)
+    judgement = judge_context(context)
+    assert judgement.verdict is verdict
+    basis = Basis(context.suite, context.sku, context.baselines, context.firmware_set, context.serial)
+    written = canonical_json(verdict_document(context.stored, judgement, basis, {"bundle.tar.gz": "c" * 64}))
+    known = {
+        "baselines": baselines_to_document(basis.baselines),
+        "references": references_to_document(basis.baselines),
+    }
+    files = {"suite.json": suite_to_document(basis.suite), "baselines.json": known, "plan.json": {}}
+    frozen = {name: canonical_json(content) for name, content in files.items()}
+    frozen |= {"result.json": canonical_json(context.stored.document), "verdict.json": written}
+    assert rejudge(frozen) == written
 
 
 FAULTS: dict[str, tuple[Verdict, str]] = {
