@@ -145,8 +145,20 @@ def _does_not_follow(files: Mapping[str, bytes]) -> tuple[str, ...]:
     again = rejudge(files)
     if again == files["verdict.json"]:
         return ()
-    verdict = json.loads(again)["verdict"]
-    return (f"The verdict does not follow from the evidence: judged again it is {verdict}, in other words or figures.",)
+    made, recorded = json.loads(again), json.loads(files["verdict.json"])
+    if _without_words(made) == _without_words(recorded):
+        return (
+            "The verdict follows from the evidence in all but its sentences, which read otherwise: if another version "
+            "of Nodeworthy judged it, verify it with that one; if not, the sentences were changed.",
+        )
+    return (f"The verdict does not follow from the evidence: judged again it is {made['verdict']}.",)
+
+
+def _without_words(value: Any) -> Any:
+    """Return a verdict without its sentences, which a later version may word otherwise."""
+    if isinstance(value, dict):
+        return {key: _without_words(one) for key, one in value.items() if key != "sentence"}
+    return [_without_words(one) for one in value] if isinstance(value, list) else value
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:

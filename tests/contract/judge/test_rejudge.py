@@ -6,7 +6,7 @@ import io
 import json
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,10 @@ from nodeworthy.adapters.library_in_force import LibraryInForce
 from nodeworthy.adapters.page_jinja import JinjaPage
 from nodeworthy.adapters.page_learning import LearningPage
 from nodeworthy.errors import Permanent, Refused, Transient
+from nodeworthy.evidence.canonical import canonical_json, sha256_hex
+from nodeworthy.evidence.dossier import manifest_document
 from nodeworthy.evidence.inventory import Component, ComponentKind
+from nodeworthy.evidence.measurements import EvidenceReference
 from nodeworthy.evidence.records import StoredResult
 from nodeworthy.evidence.verdicts import Judgement, Scope, Verdict
 from nodeworthy.lifecycle.records import Placement
@@ -249,6 +252,30 @@ def test_any_missing_file_and_any_changed_byte_is_found(tmp_path: Path) -> None:
             assert path.name == "manifest.json"
         path.write_bytes(content)
     assert OfflineEvidence(folder).dossier() == ()
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, Any]], object]) -> tuple[str, ...]:
+    """Change a dossier's verdict and its manifest with it, and return what is wrong."""
+    verdict = json.loads((folder / "verdict.json").read_text())
+    change(verdict)
+    content = canonical_json(verdict)
+    (folder / "verdict.json").write_bytes(content)
+    rows = json.loads((folder / "manifest.json").read_text())["files"]
+    files = {row["name"]: EvidenceReference(row["path"], row["sha256"], row["size_bytes"]) for row in rows}
+    path = files["verdict.json"].path
+    files["verdict.json"] = EvidenceReference(path, sha256_hex(content), len(content))
+    (folder / "manifest.json").write_bytes(canonical_json(manifest_document(verdict, files)))
+    return OfflineEvidence(folder).dossier()
+
+
+def test_other_words_are_told_from_another_verdict(tmp_path: Path) -> None:
+    """A later version may word a sentence otherwise; what was decided and read must follow in any version."""
+    folder = dossier_folder(tmp_path)
+    assert rewritten(folder, lambda verdict: None) == ()
+    (words,) = rewritten(folder, lambda verdict: verdict.update(sentence="gpu-a01 passed."))
+    assert "follows from the evidence in all but its sentences" in words
+    (problem,) = rewritten(folder, lambda verdict: verdict.update(verdict="fail"))
+    assert "does not follow from the evidence: judged again it is pass" in problem
 
 
 def test_the_vendors_archive_holds_every_dossier_and_verifies_unpacked(tmp_path: Path) -> None:
