@@ -58,8 +58,6 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "serial": parts.serial,
         "sku": node.sku,
         "rack": node.spec.rack,
-        # What of the rails' rate leaves the rack.
-        "uplink_share": 1.0,
         "boot_id": machine.boot_id,
         "machine_id": machine.machine_id,
         "system_uuid": node.system_uuid,
@@ -71,22 +69,14 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "bandwidth": _bandwidth(node, parts),
         "clock": {"synchronised": True, "offset_seconds": 2.1e-05},
         "rdma": _rails(node),
-        "pci": {"acs_redirect": False},
-        # What the host moves over TCP to another one, 100 Gb/s Ethernet less headers; made up.
-        "tcp_gbps": 94.0,
-        # How much of an adapter's rate is left when it reads GPU memory beside it.
-        "gpu_direct_share": 1.0,
+        **_ways_out(),
         "drives": _drives(node, parts),
         "dcgm": {"problems": []},
         "kernel_log": _kernel_log(node, image),
         "kernel_log_under_load": [],
         # What each load on the GPUs adds to a counter: by place ("gpu/3", "nic/mlx5_0", "host") and counter.
         "rises_under_load": {},
-        "settings": {
-            **_SETTINGS,
-            "modules": list(_MODULES[node.platform.vendor]),
-            "services": list(_SERVICES[node.platform.vendor]),
-        },
+        "settings": _settings(node),
         "host": _host(node, parts),
         # A capture does not say when its lines came. They come while the node is tested, so that they are judged.
         "kernel_log_captured": _captured_log(node),
@@ -98,6 +88,24 @@ def base_view(node: LabNode, parts: Parts, image: Image | None, now: datetime, s
         "tpm": {"events": measured_boot.events(node), "fault": None},
         **({"replay_tools": str(replay.tools)} if replay and replay.tools else {}),
     }
+
+
+def _ways_out() -> dict[str, Any]:
+    """What a sound node's traffic meets on its way to another node."""
+    return {
+        # What of the rails' rate leaves the rack.
+        "uplink_share": 1.0,
+        "pci": {"acs_redirect": False},
+        # What the host moves over TCP to another one, 100 Gb/s Ethernet less headers; made up.
+        "tcp_gbps": 94.0,
+        # How much of an adapter's rate is left when it reads GPU memory beside it.
+        "gpu_direct_share": 1.0,
+    }
+
+
+def _settings(node: LabNode) -> dict[str, Any]:
+    vendor = node.platform.vendor
+    return {**_SETTINGS, "modules": list(_MODULES[vendor]), "services": list(_SERVICES[vendor])}
 
 
 def _image(node: LabNode, image: Image | None) -> dict[str, Any] | None:
@@ -143,11 +151,7 @@ def _gpu(node: LabNode, gpu: Gpu) -> dict[str, Any]:
         ),
         "power_watts": round(seeded.noisy(row["idle_power_watts"], 0.05, *key, "power"), 1),
         "power_limit_watts": row["power_limit_watts"],
-        "pcie_generation": row["pcie_generation"],
-        "pcie_width": row["pcie_width"],
-        "pcie_generation_max": row["pcie_generation"],
-        "pcie_width_max": row["pcie_width"],
-        "pcie_replay": 0,
+        **_pcie(row),
         "nvlinks": [
             {"link": link, "up": True, "speed_mb_s": row["nvlink_speed_mb_s"]} for link in range(row["nvlinks"])
         ],
@@ -161,6 +165,12 @@ def _gpu(node: LabNode, gpu: Gpu) -> dict[str, Any]:
         "memory_used_mib": 1,
         "inforom_valid": True,
     }
+
+
+def _pcie(row: Mapping[str, Any]) -> dict[str, Any]:
+    generation, width = row["pcie_generation"], row["pcie_width"]
+    best = {"pcie_generation_max": generation, "pcie_width_max": width}
+    return {"pcie_generation": generation, "pcie_width": width, **best, "pcie_replay": 0}
 
 
 def _bandwidth(node: LabNode, parts: Parts) -> dict[str, Any]:
