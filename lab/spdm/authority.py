@@ -7,7 +7,6 @@ they are first asked for.
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,10 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from lab.certificates import write_private
+from lab.vendors import lasting, private_pem, publish
 
 _VENDOR = "Nodeworthy Lab Component Vendor"
-_NOT_BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
-_LIFE = timedelta(days=3650)
 _ORDER_BITS = 383
 """Below the order of P-384, so that every number of so many bits but 0 is a private key."""
 
@@ -34,15 +32,12 @@ def ensure_authority(state_dir: Path) -> Path:
     key = ec.generate_private_key(ec.SECP384R1())
     subject = _name(f"{_VENDOR} Root CA")
     certificate = (
-        _builder(subject, subject, key.public_key())
+        lasting(subject, subject, key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA384())
     )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    write_private(key_path, private)
-    certificate_path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    write_private(key_path, private_pem(key))
+    publish(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
     return certificate_path
 
 
@@ -61,7 +56,7 @@ def device_chain(seed: int, node: str, component: str, state_dir: Path) -> str:
     issuer_key = serialization.load_pem_private_key((state_dir / "spdm-ca.key").read_bytes(), None)
     assert isinstance(issuer_key, ec.EllipticCurvePrivateKey)
     certificate = (
-        _builder(_name(component), issuer.subject, device_key(seed, node, component).public_key())
+        lasting(_name(component), issuer.subject, device_key(seed, node, component).public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .sign(issuer_key, hashes.SHA384())
     )
@@ -74,16 +69,4 @@ def _name(common_name: str) -> x509.Name:
             x509.NameAttribute(NameOID.ORGANIZATION_NAME, _VENDOR),
             x509.NameAttribute(NameOID.COMMON_NAME, common_name),
         ]
-    )
-
-
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(_NOT_BEFORE)
-        .not_valid_after(_NOT_BEFORE + _LIFE)
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
@@ -12,9 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from lab.certificates import write_private
+from lab.vendors import lasting, private_pem, publish
 
-_AUTHORITY_LIFE = timedelta(days=3650)
-_NOT_BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
 _VENDOR = "Nodeworthy Lab TPM Vendor"
 _OID_IAK = x509.ObjectIdentifier("2.23.133.11.1.2")  # tcg-cap-verifiedTPMFixed, TCG keys for device identity 1.0
 
@@ -28,14 +25,14 @@ def ensure_authority(state_dir: Path) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _name(f"{_VENDOR} Root CA")
     certificate = (
-        _builder(subject, subject, key.public_key())
+        lasting(subject, subject, key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.KeyUsage(False, False, False, False, False, True, True, False, False), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    write_private(key_path, _private_pem(key))
-    _publish(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
+    write_private(key_path, private_pem(key))
+    publish(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
     return certificate_path
 
 
@@ -47,8 +44,8 @@ def ensure_node(node_dir: Path, serial: str, state_dir: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = issue_iak(ensure_authority(state_dir), key.public_key(), serial)
-    write_private(folder / "iak.key", _private_pem(key))
-    _publish(folder / "iak.pem", certificate)
+    write_private(folder / "iak.key", private_pem(key))
+    publish(folder / "iak.pem", certificate)
     return folder
 
 
@@ -58,7 +55,7 @@ def issue_iak(authority: Path, key: ec.EllipticCurvePublicKey, serial: str) -> b
     issuer_key = serialization.load_pem_private_key(authority.with_suffix(".key").read_bytes(), None)
     assert isinstance(issuer_key, ec.EllipticCurvePrivateKey)
     certificate = (
-        _builder(_name("Initial attestation key", serial), issuer.subject, key)
+        lasting(_name("Initial attestation key", serial), issuer.subject, key)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.KeyUsage(True, False, False, False, False, False, False, False, False), critical=True)
         .add_extension(x509.CertificatePolicies([x509.PolicyInformation(_OID_IAK, None)]), critical=False)
@@ -83,27 +80,3 @@ def _name(common_name: str, serial: str | None = None) -> x509.Name:
     if serial is not None:
         parts.append(x509.NameAttribute(NameOID.SERIAL_NUMBER, serial))
     return x509.Name(parts)
-
-
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(_NOT_BEFORE)
-        .not_valid_after(_NOT_BEFORE + _AUTHORITY_LIFE)
-    )
-
-
-def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _publish(path: Path, content: bytes) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_bytes(content)
-    partial.replace(path)
